@@ -1,11 +1,11 @@
 """barista_bench: evaluation of vision-language models on egocentric video, from one scene graph.
 
-The way of the data (docs/design.md): a release folder is read as a `SceneGraph`, tasks derive frozen examples from
-it, `datasets` configs hold them with lazily decoded frames, a runner asks a model and appends every answer to a
-sample log, and metrics, results and reports are made from that log alone.
+Data takes these steps (docs/design.md). A release folder is read as a `SceneGraph`. Tasks derive frozen examples from
+the graph. `datasets` configs hold the examples with lazily decoded frames. A runner asks a model and appends every
+answer to a sample log. Metrics, results and reports are computed only from this log.
 
-From Python: `evaluate`, `diagnose`, `load_results`, `compare` and `load_metric`; `register`, after which `load_dataset`
-knows linked frames and releases (see `barista_bench.api`).
+The Python API has `evaluate`, `diagnose`, `load_results`, `compare` and `load_metric`. After a call of `register`,
+`load_dataset` knows linked frames and releases (see `barista_bench.api`).
 """
 
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ __all__ += ["register"]
 
 
 def __getattr__(name: str) -> object:
-    """The Python API on first use: importing the package itself stays light."""
+    """Load the Python API on first use, so that importing the package stays light."""
     if name in __all__:
         from barista_bench import api
 

@@ -1,4 +1,4 @@
-"""The package from Python: `evaluate` a model, `load_results` of run folders, `compare` models, as pandas frames.
+"""The Python API: `evaluate` a model, `load_results` of run folders, and `compare` models, as pandas frames.
 
 `register` teaches `datasets.load_dataset` linked frames and releases.
 
@@ -53,15 +53,15 @@ log = logging.getLogger(__name__)
 _MAX_ROWS = 40
 """Maximum number of rows in the display of an evaluation."""
 RUNS = Path("runs")
-"""Where `evaluate` puts its run folders by default."""
+"""Default folder in which `evaluate` creates run folders."""
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Scored runs as pandas frames and figures; `runs` holds the original objects for `barista_bench.stats`.
+    """Scored runs as pandas frames and figures. `runs` holds the original objects for `barista_bench.stats`.
 
-    `stopped` are the runs that stopped early, which have a decision and no score (`results.stopped`).
-    `unscored` says of every task that could not be scored why, `faults` of every sample on which a task's code raised.
+    `stopped` holds the runs that stopped early. They have a decision and no score (`results.stopped`). `unscored` maps
+    each task without a score to the reason. `faults` lists the samples on which a task's code raised an error.
     """
 
     runs: tuple[ScoredRun, ...]
@@ -96,27 +96,29 @@ class Evaluation:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Return the errors that the code of tasks raised: one line per sample with status `task_error`, which counts
-        in no score.
+        """Return the errors that the code of tasks raised, one line per sample.
+
+        Such samples have the status `task_error` and do not count in scores.
         """
         samples = (sample.record for run in self.runs for sample in run.samples)
         return tuple(str(record.error) for record in samples if record.status is Status.TASK_ERROR)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return `figures`."""
+        """Return `metrics`."""
         return self.metrics
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
-        """Return one row per model, task and score, with interval and coverage: see `stats.tables.figure_table`."""
+        """Return one row per model, task and score, with interval and coverage (see `stats.tables.metric_table`)."""
         return metric_table(self.runs)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """Return one row per sample: example, video, first frame, run, status, the original answer, one column per
-        score.
+        """Return one row per sample.
 
-        Scores are missing after infrastructure errors, unless the task counts these as unread answers.
+        The columns are example, video, first frame, repetition, status, original answer, and one column per score.
+
+        Scores are missing after infrastructure errors, unless the task counts such errors as unreadable answers.
         """
         return pd.DataFrame(
             {
@@ -139,11 +141,11 @@ class Evaluation:
         return self.breakdown(intervals=False)
 
     def breakdown(self, keys: Iterable[str] | None = None, *, intervals: bool = True) -> pd.DataFrame:
-        """Return the primary metric by these keys; runs without a key have no rows.
+        """Return the primary metric by these keys. Runs without a key have no rows for this key.
 
         Args:
-            keys: some of `stats.breakdowns.breakdown_keys`; None for all.
-            intervals: whether to compute them, which takes longer.
+            keys: keys from `stats.breakdowns.breakdown_keys`, or None for all keys.
+            intervals: whether to compute intervals. This takes longer.
         """
         return breakdown_table(self.runs, keys, intervals=intervals)
 
@@ -151,11 +153,12 @@ class Evaluation:
         """Return a figure of `report --figures`, by the name of its file. Needs the extra `viz`.
 
         Args:
-            figure: one of `plots`; by default the first: the primary metrics with 95% intervals, one panel per task.
-            out: folder in which `<figure>.svg` and `.pdf`, and its numbers as `.csv` and `.tex`, are written too.
+            figure: a name from `plots`. The default is the first figure: the primary metrics with 95% intervals, one
+                panel per task.
+            out: folder for `<figure>.svg` and `.pdf`, and for the numbers as `.csv` and `.tex`. None writes no files.
 
         Raises:
-            ConfigError: these runs have no such figure; names the available ones.
+            ConfigError: these runs have no such figure. The message names the available figures.
             ModelError: Matplotlib is not installed.
         """
         from barista_bench.plots import draw, write_figure
@@ -170,7 +173,7 @@ class Evaluation:
 
     @cached_property
     def plots(self) -> Mapping[str, Table]:
-        """Return the figures that `plot` can draw for these runs: their numbers by name."""
+        """Return the numbers of all figures that `plot` can draw for these runs, by name."""
         from barista_bench.reporting.figures import figures_of
 
         return figures_of(self.runs)
@@ -181,20 +184,21 @@ def evaluate(
 ) -> Evaluation:
     """Run a model and score its answers. Samples already answered in a run folder are not asked again.
 
-    A sample on which a task's code raises affects no other: it is logged as an error and listed in `faults`; a task
-    that cannot be scored is listed in `unscored`.
+    If a task's code raises an error on a sample, the error is logged and listed in `faults`. Other samples are not
+    affected. A task that cannot be scored is listed in `unscored`.
 
     Args:
-        data: folder written by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file; or a
-            release (folder or Hub id), which is built once with the published settings, see `dataset_of`.
+        data: a folder written by `build`, a name in the `datasets` cache, a Hub dataset id, or a frozen JSONL file. It
+            may also be a release (folder or Hub id). A release is built once with the published settings
+            (`dataset_of`).
         model: a value of `barista-bench run --model`.
-        out: folder of the run folders, each named after its task; None for `runs/<model>`.
+        out: folder of the run folders. Each is named after its task. None means `runs/<model>`.
         settings: fields of `runs.ask.config.RunConfig`, e.g. `task="relations"`, `repetitions=3`, `limit=100`.
 
     Raises:
-        ConfigError: a setting cannot be used, a run folder belongs to another run, or this is one of several processes.
+        ConfigError: a setting cannot be used, a run folder belongs to another run, or there are several processes.
         DataError, ModelError: the data or the model cannot be used, or no task could be scored.
-        BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`; all answers so far are logged.
+        BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`. All answers so far are logged.
     """
     Shard.refuse_several()
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)
@@ -213,7 +217,7 @@ def evaluate(
 
 @dataclass(frozen=True, repr=False)
 class Diagnoses:
-    """The diagnoses of a model, one for each task (`diagnosis.records`)."""
+    """The diagnoses of a model, one per task (`diagnosis.records`)."""
 
     diagnoses: tuple[Diagnosis, ...]
 
@@ -225,7 +229,7 @@ class Diagnoses:
 
     @property
     def table(self) -> Table:
-        """Return one row for each task and level: its share of the score, with interval."""
+        """Return one row per task and level, with the level's share of the score and its interval."""
         return diagnosis_table(self.diagnoses)
 
     @property
@@ -236,23 +240,23 @@ class Diagnoses:
 
 
 def diagnose(data: str | Path, model: str, *, out: str | Path, **settings: object) -> Diagnoses:
-    """Say why a model fails: do as `barista-bench diagnose`. Answers that are there are not asked again.
+    """Find out why a model fails, like `barista-bench diagnose`. Answered samples are not asked again.
 
     Args:
-        data: folder written by `build`, with its graph tables.
+        data: a folder written by `build`, with its graph tables.
         model: a value of `barista-bench run --model`.
-        out: folder of the runs, one for each condition and task, and of `diagnosis.json`.
+        out: folder for `diagnosis.json` and for the runs, one per condition and task.
         settings: fields of `diagnosis.running.DiagnoseConfig`, e.g. `task="relations"`, `design="paths"`.
 
     Raises:
-        ConfigError, DataError, ModelError, BudgetError: as `evaluate`.
+        ConfigError, DataError, ModelError, BudgetError: the same as in `evaluate`.
     """
     config = check_settings(DiagnoseConfig, {**settings, "data": str(data), "model": model, "out": Path(out)})
     return Diagnoses(tuple(make_diagnoses(config)))
 
 
 def load_metric(name: str) -> EvaluationModule:
-    """Return the `evaluate` metric of that name: ours (`tuple_f1`, `mean_ap`, ...), or a plug-in's.
+    """Return the `evaluate` metric with this name: one of ours (`tuple_f1`, `mean_ap`, ...) or a plug-in's metric.
 
     Raises:
         ConfigError: there is no such metric (`core/plugins.py`).
@@ -266,19 +270,20 @@ def load_metric(name: str) -> EvaluationModule:
 def load_results(
     folders: str | Path | Sequence[str | Path], *, data: Place = None, root: Place = None, options: TaskOptions = None
 ) -> Evaluation:
-    """Return the scores of run folders as frames, computed again from their logs. Writes nothing, and asks no model.
+    """Compute the scores of run folders again from their logs. No file is written and no model is asked.
 
     Args:
-        folders: run folders, or folders of them at any depth.
+        folders: run folders, or folders that contain run folders at any depth.
         data: current location of the dataset, if it has moved.
         root: current location of the videos of a linked set, if they have moved.
-        options: task options, each task taking those that it has; None for the options of the scores saved in the
-            folder, or of the run if several sets of scores are saved.
+        options: task options. Each task takes the options that it has. None takes the options of the scores saved in
+            the folder, or of the run if several sets of scores are saved.
 
     Raises:
-        ConfigError: an option belongs to the run, or no task has it.
+        ConfigError: an option changes the questions, or no task has it.
         DataError: there is no run, or a run cannot be scored.
-        TaskError: the tasks of all runs raise when they are scored. If only some raise, `unscored` lists the error.
+        TaskError: the tasks of all runs raise errors when they are scored. If only some raise errors, `unscored` lists
+            them.
     """
     paths = run_folders(folders)
     runs, unscored = [], dict[str, TaskError]()
@@ -296,15 +301,15 @@ def load_results(
 def compare(
     runs: Sequence[str | Path | ScoredRun | Evaluation], *, permutations: int = PERMUTATIONS, level: float = LEVEL
 ) -> pd.DataFrame:
-    """Compare every pair of models task by task: one row per pair, columns as in `stats.Comparison`.
+    """Compare every pair of models task by task. The frame has one row per pair and the fields of `stats.Comparison`.
 
     Args:
-        runs: run folders (or folders of them), scored runs or evaluations.
+        runs: run folders (or folders that contain run folders), scored runs or evaluations.
         permutations: maximum number of permutations of the test.
         level: confidence level of the intervals.
 
     Raises:
-        DataError: no two runs are of one task, or two runs of one task have different examples.
+        DataError: no two runs have the same task, or two runs of a task have different examples.
     """
     scored: list[ScoredRun] = []
     for item in runs:
@@ -316,12 +321,12 @@ def compare(
 
 
 def is_aided_condition(run: Path) -> bool:
-    """Whether a run folder is of a diagnosis, and its model was told something."""
+    """Return whether a run folder belongs to a diagnosis and its model was given an aid or a view."""
     return (run.parent.parent / DIAGNOSIS_FILE).is_file() and run.parent.name != PLAIN
 
 
 def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Return the run folders among these and below them, each once, in order. Of a diagnosis, its plain run.
+    """Return each run folder among or below `folders` once, in order. Of a diagnosis, only the plain run counts.
 
     Raises:
         DataError: a folder holds no run.

@@ -1,11 +1,12 @@
 """Distribute work over processes of this machine, or over the nodes of a Ray cluster.
 
-On a cluster each job is a task: its results return as a stream, and only the driver writes. An interruption leaves no
-process running on this machine.
+On a cluster each job is a Ray task. Its results return as a stream, and only the driver writes files. After an
+interruption no process is left on this machine.
 
-Nodes share no file system. A release, videos and checkpoints must be on each node at the same paths as on the driver's
-machine; jobs and results are sent, decoded frames never are. Ray restarts the tasks of a lost node elsewhere and
-continues with the results that had not arrived, so a job must give the same results each time, in number and order.
+Nodes do not share a file system. A release, videos and checkpoints must be on each node at the same paths as on the
+driver's machine. Jobs and results are sent over the network, but decoded frames are not. Ray restarts the tasks of a
+lost node elsewhere and continues with the results that had not arrived. So a job must give the same results each time,
+in the same number and order.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ log = logging.getLogger(__name__)
 JobT = TypeVar("JobT")
 T = TypeVar("T")
 AHEAD = 2
-"""Jobs a CPU that are given out: those at work, and as many whose results wait for their turn."""
+"""Jobs per CPU that are sent out: running jobs, and as many jobs whose results wait for their turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterNode:
-    """A machine of the cluster that takes work. `name` is for people."""
+    """A machine of the cluster that takes work. `name` is for messages."""
 
     id: str
     name: str
@@ -48,25 +49,26 @@ class ClusterNode:
 
     @property
     def placement(self) -> object:
-        """Return the scheduling strategy of work that may run only here."""
+        """Return the scheduling strategy for work that may run only on this node."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         return NodeAffinitySchedulingStrategy(self.id, soft=False)
 
 
 class RayCluster:
-    """A connection to a running cluster, which lasts as long as this process. It starts no cluster.
+    """A connection to a running cluster. It lasts as long as this process and does not start a cluster.
 
     Args:
-        address: `auto` for the cluster that this machine is a node of, or `HOST:PORT` of the head.
-        needs: files and folders that each node must have, at the same path, with files of the same names and sizes.
+        address: `auto` for the cluster of this machine, or `HOST:PORT` of the cluster's head.
+        needs: files and folders that each node must have at the same path, with files of the same names and sizes.
 
     Attributes:
         nodes: nodes with a CPU, always in the same order.
 
     Raises:
         ModelError: Ray is not installed.
-        ClusterError: there is no cluster, or a node lacks something; names both.
+        ClusterError: there is no cluster, or a node lacks a requirement. The message names the node and the
+            requirement.
     """
 
     def __init__(self, address: str, needs: Iterable[str | Path] = ()) -> None:
@@ -75,7 +77,7 @@ class RayCluster:
 
         if not ray.is_initialized():
             try:
-                if address != "auto":  # if there is no answer, Ray itself takes minutes to report it
+                if address != "auto":  # without an answer, Ray itself takes minutes to report an error
                     host, _, port = address.rpartition(":")
                     socket.create_connection((host, int(port)), timeout=10).close()
                 ray.init(address=address, logging_level="WARNING")
@@ -95,7 +97,7 @@ class RayCluster:
             raise ClusterError(f"the Ray cluster at {address} has no node with a CPU. Fix: join one")
 
     def _usable_nodes(self, nodes: Sequence[ClusterNode], needs: Iterable[Path]) -> Iterator[ClusterNode]:
-        """Yield the nodes that are available. Raises ClusterError if one lacks something."""
+        """Yield the available nodes. Raises ClusterError if a node lacks a requirement."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
@@ -119,14 +121,14 @@ class RayCluster:
             yield node
 
     def stream(self, work: Callable[[JobT], Iterable[T]], jobs: Iterable[JobT], *, gpus: int = 0) -> Iterator[T]:
-        """Yield the items that `work` returns for each job, in the order of `jobs`.
+        """Yield the items that `work` produces for each job, in the order of `jobs`.
 
         Args:
-            work: must return the same items each time, in number and order.
+            work: computes the items of a job. It must give the same items in the same order each time.
             gpus: number of GPUs per job.
 
         Raises:
-            ClusterError: nodes were lost repeatedly with a job. Errors of `work` are raised here too.
+            ClusterError: several nodes were lost while they ran a job. Errors of `work` are raised here too.
         """
         import ray
         from ray.exceptions import RayError, RayTaskError
@@ -155,16 +157,16 @@ class RayCluster:
                 ray.cancel(items)
 
     def map(self, work: Callable[[JobT], T], jobs: Iterable[JobT]) -> Iterator[T]:
-        """Yield the result of `work` for each job, in the order of `jobs`; raises as `stream`."""
+        """Yield the result of `work` for each job, in the order of `jobs`. Errors are the same as in `stream`."""
         return self.stream(partial(_one_item, work), jobs)
 
 
 def cluster_of(address: str | None, num_proc: int, needs: Iterable[str | Path]) -> RayCluster | None:
-    """Return the cluster that replaces `num_proc` processes of this machine; None without an address.
+    """Return the cluster to use instead of `num_proc` local processes, or None without an address.
 
     Raises:
-        ConfigError: both are given.
-        ClusterError, ModelError: as `RayCluster`.
+        ConfigError: an address and several processes are requested.
+        ClusterError, ModelError: the same as in `RayCluster`.
     """
     if address is None:
         return None
@@ -174,14 +176,15 @@ def cluster_of(address: str | None, num_proc: int, needs: Iterable[str | Path]) 
 
 
 def reason(error: Exception) -> str:
-    """Return the cause of a Ray error in one line: the error on the node, or the loss of the node."""
+    """Return the cause of a Ray error in one line, such as an error on the node or the loss of the node."""
     cause = getattr(error, "cause", None) or error
     return str(cause).strip().partition("\n")[0]
 
 
 def files_state(path: Path) -> str:
-    """Return the SHA-256 of the names and sizes of a file, or of all files below a folder; empty if there is
-    nothing.
+    """Return the SHA-256 of the names and sizes of a file, or of all files below a folder.
+
+    The text is empty if the path does not exist.
     """
     if not path.exists():
         return ""
@@ -193,7 +196,7 @@ def files_state(path: Path) -> str:
 
 
 def _first_lack(version: str, folder: str, states: dict[str, str]) -> str:
-    """Return the first requirement that this node lacks; empty if it has everything."""
+    """Return the first requirement that this node lacks, or an empty string."""
     if __version__ != version:
         return f"has barista_bench {__version__}, not {version}"
     if not Path(folder).is_dir():
@@ -215,9 +218,9 @@ def _one_item(work: Callable[[JobT], T], job: JobT) -> Iterator[T]:
 
 @contextmanager
 def _deferred_interruption() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block: an interrupted start would print a traceback.
+    """Delay Ctrl-C until the end of the block, since an interrupted start would print a traceback.
 
-    A process that starts in the block ignores Ctrl-C, which a terminal sends to every process.
+    A terminal sends Ctrl-C to every process. A process that starts in the block ignores Ctrl-C.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -236,19 +239,19 @@ def _deferred_interruption() -> Iterator[None]:
 
 @contextmanager
 def worker_processes(number: int) -> Iterator[Callable[[Callable[[JobT], T], Iterable[JobT]], Iterator[T]]]:
-    """Yield a `map` that runs in `number` processes, results in order. An error ends the processes at once.
+    """Yield a `map` that runs in `number` processes and returns results in order. An error ends the processes at once.
 
-    They are spawned, not forked: libraries that the caller has loaded hold threads and locks.
+    Processes are spawned, not forked, since loaded libraries hold threads and locks.
     """
     other_processes = set(active_children())
     pool = ProcessPoolExecutor(number, get_context("spawn"))
 
     def map_in_order(work: Callable[[JobT], T], jobs: Iterable[JobT]) -> Iterator[T]:
-        # Not the pool's map, which cancels the jobs that wait: before Python 3.12.3, a pool whose processes have
-        # ended prints a traceback for each.
+        # Do not use the pool's map, since it cancels waiting jobs. Before Python 3.12.3, a pool with ended processes
+        # prints a traceback for each cancelled job.
         with _deferred_interruption():
             futures = deque(pool.submit(work, job) for job in jobs)
-        while futures:  # a result is released when it is yielded
+        while futures:  # each result is released when it is yielded
             yield futures.popleft().result()
 
     try:
@@ -262,7 +265,7 @@ def worker_processes(number: int) -> Iterator[Callable[[Callable[[JobT], T], Ite
 
 
 def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: int) -> Iterator[T]:
-    """Yield the result of `work` for each job, in order; in this process if `number` is 1 or there is only one job."""
+    """Yield the result of `work` for each job, in order. A single job or `number` 1 runs in this process."""
     if number <= 1 or len(jobs) == 1:
         yield from map(work, jobs)
         return
@@ -272,7 +275,7 @@ def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: in
 
 @contextmanager
 def forked_workers() -> Iterator[None]:
-    """Let a library fork workers in the block: only this process handles Ctrl-C, whatever handlers the library sets."""
+    """Let a library fork workers in the block. Only this process handles Ctrl-C, even if the library sets handlers."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -288,7 +291,7 @@ def forked_workers() -> Iterator[None]:
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield
-    except Exception:  # of any class: a library may have replaced the interruption by its own error; raised again
+    except Exception:  # any class, since a library may replace the interruption by its own error; raised again
         if interrupts:
             raise KeyboardInterrupt from None
         raise

@@ -1,5 +1,6 @@
-"""Check which parts of the package this machine can run, and how to add the others. Changes nothing, uses no
-network.
+"""Check which parts of the package this machine can run, and how to add missing parts.
+
+The check changes nothing and uses no network.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from barista_bench.version import __version__
 Verdict = Literal["ok", "missing", "note"]
 PACKAGE = "barista_bench"
 CODECS = ("h264", "hevc", "vp9", "av1", "mpeg4")
-"""The codecs that most videos are compressed with."""
+"""The most common video codecs."""
 LITTLE_SPACE = 10e9
-"""Bytes: below this, a checkpoint of a few billion parameters does not fit any more."""
+"""Free bytes below which a checkpoint of a few billion parameters no longer fits."""
 
 # The purpose of each extra; extras for developers are left out.
 _PURPOSES = {
@@ -38,6 +39,7 @@ _PURPOSES = {
     "viz": "pictures of figures",
     "studio": "the page to look, annotate and answer",
     "annotate": "scene graphs of your own videos",
+    "hands": "proposals of hand boxes",
     "sentence": "similarity of sentences",
     "train": "training",
     "ray": "many machines",
@@ -49,10 +51,10 @@ class Finding:
     """One fact about this machine.
 
     Attributes:
-        topic: its section.
-        name: its subject.
+        topic: section of the finding.
+        name: subject of the finding.
         verdict: "missing" for parts that can be added, "note" for parts that cannot or need not be added.
-        found: the state, in words.
+        found: the state in words.
         remedy: the command that adds the missing part, or None.
     """
 
@@ -79,7 +81,7 @@ def _python() -> Iterator[Finding]:
 def _accelerators() -> Iterator[Finding]:
     try:
         import torch
-    except (ImportError, OSError) as error:  # OSError: one of its shared libraries cannot be loaded
+    except (ImportError, OSError) as error:  # OSError: a shared library cannot be loaded
         yield Finding("GPU", "torch", "missing", f"{error}: only models that need none run", install_command("run"))
         return
     yield Finding("GPU", "torch", "ok", str(torch.__version__))
@@ -114,7 +116,7 @@ def _video() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    """Yield the extras that the package's metadata declares, grouped by how much of them is installed."""
+    """Yield the extras in the package's metadata, grouped by how completely they are installed."""
     all_requirements = [Requirement(line) for line in metadata.requires(PACKAGE) or []]
     for extra, purpose in _PURPOSES.items():
         requirements = [item for item in all_requirements if _is_of_extra(item, extra)]

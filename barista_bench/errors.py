@@ -1,4 +1,4 @@
-"""The exceptions of this package. Each message names the file, field or example, what is wrong, and the remedy."""
+"""The exceptions of this package. Each message names the file, field or example, the fault, and the remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FULL_STOPS = re.compile(r"\.{2,}(?= Fix:)")
 
 
 def with_remedy(problem: str, remedy: str) -> str:
-    """A message in two sentences, of which the first may end in one already.
+    """Join a problem and a remedy to a message. The problem may already end in a full stop.
 
     >>> with_remedy("it is closed", "open it"), with_remedy("It is closed.", "open it")
     ('it is closed. Fix: open it', 'It is closed. Fix: open it')
@@ -20,7 +20,7 @@ def with_remedy(problem: str, remedy: str) -> str:
 
 
 def one_full_stop(message: str) -> str:
-    """The message with one full stop before its remedy, where what it quotes ends in one; an ellipsis stays one.
+    """Remove a doubled full stop before the remedy, as after a quoted sentence. An ellipsis keeps its three stops.
 
     >>> one_full_stop("the server says: Not now.. Fix: wait"), one_full_stop("the text ab.... Fix: cut it")
     ('the server says: Not now. Fix: wait', 'the text ab... Fix: cut it')
@@ -29,7 +29,7 @@ def one_full_stop(message: str) -> str:
 
 
 def flag_of(name: str) -> str:
-    """The flag of a setting.
+    """Return the command-line flag of a setting.
 
     >>> flag_of("max_new_tokens")
     '--max-new-tokens'
@@ -38,22 +38,22 @@ def flag_of(name: str) -> str:
 
 
 class BaristaError(Exception):
-    """Base class: everything that this package raises on purpose derives from it."""
+    """Base class of all errors that this package raises on purpose."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(one_full_stop(message))
 
 
 class DataError(BaristaError):
-    """An annotation file, a video or a dataset folder cannot be used as it is."""
+    """An annotation file, a video or a dataset folder cannot be used."""
 
 
 class VideoError(DataError):
-    """A video, or one frame of it, cannot be decoded. Names the file, the frame index and the cause."""
+    """A video or one of its frames cannot be decoded. The message names the file, the frame index and the cause."""
 
 
 class RecordError(DataError):
-    """A record of an annotation file cannot be used: `key` is where in it, `what` is wrong, and the `remedy`."""
+    """A record of an annotation file cannot be used. `key` is the place, `what` the fault, and `remedy` the remedy."""
 
     def __init__(self, key: str, what: str, remedy: str) -> None:
         super().__init__(with_remedy(f"{key}: {what}", remedy))
@@ -65,39 +65,42 @@ class SourceError(BaristaError):
 
 
 class ConfigError(BaristaError):
-    """A setting is unknown or contradicts another one."""
+    """A setting is unknown or contradicts another setting."""
 
 
 class ClusterError(BaristaError):
-    """No cluster can be reached, a node lacks what it needs, or too many were lost."""
+    """No cluster can be reached, a node lacks a requirement, or too many nodes were lost."""
 
 
 class BudgetError(BaristaError):
-    """The next request could take more than may be spent. All that was answered is logged; a higher bound goes on."""
+    """The next request could exceed the spending limit.
+
+    All answers so far are logged. A higher limit resumes the work.
+    """
 
 
 class TaskError(BaristaError):
-    """A method of a task raised what its contract does not let it raise. Names task, method, example and cause."""
+    """A task's method raised an unexpected error. The message names the task, the method, the example and the cause."""
 
 
 class ModelError(BaristaError):
-    """A model cannot be loaded, or it cannot do what is asked of it."""
+    """A model cannot be loaded, or cannot do the requested work."""
 
 
 def require_extra(purpose: str, *libraries: str, extra: str) -> None:
-    """Raise ModelError, with the command that installs them, unless all libraries of an extra are installed."""
+    """Raise ModelError if a library of an extra is missing. The message names the command to install the extra."""
     missing = [library for library in libraries if find_spec(library) is None]
     if missing:
         raise ModelError(f"{purpose} needs {', '.join(missing)}. Fix: {install_command(extra)}")
 
 
 def install_command(extra: str) -> str:
-    """The command that installs the libraries of an extra."""
+    """Return the command that installs the libraries of an extra."""
     return f"pip install 'barista_bench[{extra}]'"
 
 
 def nearest_of(name: object, names: Iterable[str]) -> str:
-    """A remedy for a name that is unknown: the nearest one that is known, and all of them.
+    """Return a remedy for an unknown name: the nearest known name, and all known names.
 
     >>> nearest_of("groundng", ["relations", "grounding"])
     'did you mean grounding? There are relations, grounding'

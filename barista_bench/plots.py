@@ -1,8 +1,8 @@
-"""Tables as figures for papers: vector pictures (SVG and PDF) of a column's width. Needs the extra `viz`.
+"""Draw tables as figures for papers: vector pictures (SVG and PDF) with the width of a column. Needs the extra `viz`.
 
-What is drawn are the cells of a table, in the way that `Table.drawn` names: nothing is computed here. Colours are those
-of Okabe and Ito, and cividis, made for all kinds of colour vision; series differ in markers or hatches, too. Fonts are
-embedded, and equal tables give equal bytes. Names are shown as they are: none is a formula.
+The cells of a table are drawn in the way that `Table.drawn` names. No values are computed here. Colours come from Okabe
+and Ito's palette and from cividis, which suit all kinds of colour vision. Series also differ in markers or hatches.
+Fonts are embedded, and equal tables give equal bytes. Names are shown unchanged and never read as formulas.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMN, PAGE = 3.35, 6.9
-"""Inches: the width of a column, and of a page of two."""
+"""Widths in inches of a column and of a two-column page."""
 PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES: Final = ("", "////", "..", "xxxx", "\\\\\\\\", "----", "||||", "++++")
 GREY: Final = "#777777"
-"""The colour of what has no rank."""
+"""Colour of rows without a rank."""
 MAX_ROWS = 40
-"""Rows of a heat map, and bars of a series; the table beside it has them all."""
+"""Maximum rows of a heat map and bars of a series. The table has all rows."""
 MAX_LINES = 6
-"""Models of a radar."""
+"""Maximum number of models in a radar."""
 _ROW = 0.16
-"""Inches of a row of names."""
+"""Height in inches of a row of names."""
 _LETTER = 0.055
-"""Inches of one, at most."""
+"""Maximum width in inches of a letter."""
 _NAME, _LONGEST = 30, 60
-"""Letters of a name beside an axis; of one that would be another's when cut."""
+"""Maximum letters of a name beside an axis, and of a name that would equal another name if cut."""
 _STYLE: Final[dict[str, Any]] = {
     **{f"{part}.labelsize": 6.5 for part in ("xtick", "ytick", "axes")},
     **{f"{part}.linewidth": 0.5 for part in ("axes", "grid", "hatch", "patch")},
@@ -46,13 +46,13 @@ _STYLE: Final[dict[str, Any]] = {
     **{f"axes.spines.{side}": False for side in ("top", "right")},
     "axes.titlelocation": "left",
     "axes.titlesize": 7,
-    "font.family": "DejaVu Sans",  # which comes with Matplotlib: the same letters on every machine
+    "font.family": "DejaVu Sans",  # comes with Matplotlib, so letters are the same on every machine
     "font.size": 6.5,
     "legend.fontsize": 6.5,
     "legend.frameon": False,
     "lines.linewidth": 1,
     "lines.markersize": 3.5,
-    "pdf.fonttype": 42,  # TrueType, which publishers take
+    "pdf.fonttype": 42,  # TrueType, since publishers accept it
     "svg.hashsalt": "barista_bench",
     "text.usetex": False,
 }
@@ -60,10 +60,10 @@ _STYLE: Final[dict[str, Any]] = {
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """A block in which figures are drawn and saved alike, whatever the user's own style is.
+    """Draw and save figures in the block with a fixed style, regardless of the user's own style.
 
     Raises:
-        ModelError: Matplotlib is not installed; names the extra.
+        ModelError: Matplotlib is not installed. The message names the extra.
     """
     require_extra("drawing figures", "matplotlib", extra="viz")
     from matplotlib import style
@@ -73,10 +73,10 @@ def paper_style() -> Iterator[None]:
 
 
 def draw(table: Table) -> Figure:
-    """The figure of a table that says how it is drawn.
+    """Draw a table. `Table.drawn` names the kind of figure.
 
     Raises:
-        ModelError: Matplotlib is not installed; names the extra.
+        ModelError: Matplotlib is not installed. The message names the extra.
     """
     assert table.drawn is not None
     with paper_style():
@@ -84,7 +84,10 @@ def draw(table: Table) -> Figure:
 
 
 def write_figure(table: Table, folder: Path, name: str) -> list[Path]:
-    """Write `<name>.svg` and `.pdf`, and the numbers as `.csv` and `.tex`; returns the paths. Raises as `draw`."""
+    """Write `<name>.svg` and `.pdf`, and the numbers as `.csv` and `.tex`.
+
+    Return the paths. Errors are the same as in `draw`.
+    """
     paths = save(draw(table), folder, name)
     for ending, text in (("csv", to_csv(table)), ("tex", to_latex(table))):
         paths.append(folder / f"{name}.{ending}")
@@ -93,7 +96,7 @@ def write_figure(table: Table, folder: Path, name: str) -> list[Path]:
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write `<name>.svg` and `.pdf`, without dates and versions; returns the paths."""
+    """Write `<name>.svg` and `.pdf` without dates and versions, and return the paths."""
     removed_keys = {"svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
     with paper_style():
         for ending, keys in removed_keys.items():
@@ -102,14 +105,14 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of these inches. Call it within `paper_style`."""
+    """Return an empty figure of this size in inches. Call this function within `paper_style`."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def label(text: str, max_letters: int = _NAME) -> str:
-    """A name on one line, its middle left out where it is long, and none of it taken for a formula."""
+    """Return a name on one line. The middle of a long name is left out, and no part is read as a formula."""
     text = one_line(text)
     if len(text) > max_letters:
         end_length = (max_letters - 1) // 2
@@ -118,7 +121,7 @@ def label(text: str, max_letters: int = _NAME) -> str:
 
 
 def labels(texts: Sequence[str]) -> list[str]:
-    """The `label` of each text; longer where that would be another's, too."""
+    """Return the `label` of each text. Labels are longer if short labels would be equal."""
     cut = [label(text) for text in texts]
     return [label(text, _LONGEST) if cut.count(short) > 1 else short for text, short in zip(texts, cut, strict=True)]
 
@@ -128,7 +131,7 @@ def _wrap(text: str, width: int) -> str:
 
 
 def _value(cell: Cell) -> Ranged | None:
-    """The value of a cell as it is drawn; its ends are NaN where it has no interval."""
+    """Return the value of a cell for drawing. Its ends are NaN without an interval."""
     value = cell.value
     if isinstance(value, Ranged):
         return value if all(map(math.isfinite, value)) else None
@@ -142,12 +145,12 @@ def _value(cell: Cell) -> Ranged | None:
 
 
 def _columns(table: Table) -> list[int]:
-    """The columns of numbers, without counts of examples, which describe the rows."""
+    """Return the columns of numbers. Counts of examples are left out, since they describe the rows."""
     return [index for index, column in enumerate(table.columns) if column.numeric and column.name != "examples"]
 
 
 def _row_names(table: Table) -> list[str]:
-    """A name for each row: the cells of text columns, and how many examples there are where a column says it."""
+    """Return a name per row: the cells of text columns, and the number of examples if a column has it."""
     texts = [index for index, column in enumerate(table.columns) if not column.numeric]
     counts = [index for index, column in enumerate(table.columns) if column.name == "examples"]
     names = labels([", ".join(row[index].text for index in texts) or "none" for row in table.rows])
@@ -158,7 +161,7 @@ def _row_names(table: Table) -> list[str]:
 
 
 def _add_legend(figure: Figure, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Add a legend below, in as many columns as there is room for; the figure becomes higher by as much."""
+    """Add a legend below the axes, in as many columns as fit. The figure grows by the height of the legend."""
     longest = max(map(len, names), default=0) + 6
     columns = max(1, min(len(names), int(figure.get_figwidth() * 17 / longest)))
     figure.set_figheight(figure.get_figheight() + _ROW * math.ceil(len(names) / columns))
@@ -166,7 +169,7 @@ def _add_legend(figure: Figure, handles: Sequence[Any], names: Sequence[str]) ->
 
 
 def _set_names_below(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
-    """Set names below the axes; where one is wider than its place, slanted, and the figure higher by as much."""
+    """Write names below the axes. If a name is wider than its place, names are slanted and the figure grows."""
     figure: Any = axes.figure
     if _LETTER * max(map(len, names)) < 0.8 * figure.get_figwidth() / len(names):
         axes.set_xticks(places, names)
@@ -176,7 +179,7 @@ def _set_names_below(axes: Axes, places: Sequence[float], names: Sequence[str]) 
 
 
 def _forest(table: Table) -> Figure:
-    """A panel a column, a row a model: a dot, and a line from end to end of its interval; hollow if it is marked."""
+    """Draw a panel per column with a row per model: a dot with its interval as a line. Marked dots are hollow."""
     panels = _columns(table)
     panel_columns = min(3, len(panels))
     panel_rows = math.ceil(len(panels) / panel_columns)
@@ -203,7 +206,10 @@ def _forest(table: Table) -> Figure:
 
 
 def _heat(table: Table) -> Figure:
-    """A cell a number, colours from -1 to 1 where a number is negative, else from 0 to the highest, or 1."""
+    """Draw a coloured cell per number.
+
+    Colours range from -1 to 1 with negative numbers, or from 0 to the maximum or 1.
+    """
     import numpy as np
     from matplotlib import colormaps
     from matplotlib.colors import Normalize
@@ -242,7 +248,7 @@ def _heat(table: Table) -> Figure:
 
 
 def _radar(table: Table) -> Figure:
-    """An axis a column, a line a model, of those that are ranked, the first ones; a task that one lacks is a gap."""
+    """Draw an axis per column and a line per model, for the first ranked models. A missing task leaves a gap."""
     import numpy as np
 
     columns = _columns(table)
@@ -264,7 +270,7 @@ def _radar(table: Table) -> Figure:
 
 
 def _stack(table: Table) -> Figure:
-    """A bar a column, a part a row, in its order; negative parts left of zero."""
+    """Draw a bar per column with a part per row, in the order of the rows. Negative parts are drawn left of zero."""
     columns = _columns(table)
     figure = new_figure(COLUMN, 0.6 + _ROW * len(columns))
     axes = figure.subplots()
@@ -287,7 +293,7 @@ def _stack(table: Table) -> Figure:
 
 
 def _scatter(table: Table) -> Figure:
-    """The first number against each of the others: a panel each, a point a row."""
+    """Draw the first number against each other number, with a panel per number and a point per row."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     score, *others = _columns(table)
@@ -321,13 +327,13 @@ def _scatter(table: Table) -> Figure:
 
 
 def _series_look(place: int) -> tuple[str, str, str]:
-    """Colour, marker and hatch of a series: no two of 64 have colour and hatch in common."""
+    """Return colour, marker and hatch of a series. No two of 64 series share both colour and hatch."""
     other = (place + place // len(PALETTE)) % len(HATCHES)
     return PALETTE[place % len(PALETTE)], MARKERS[other], HATCHES[other]
 
 
 def _fit_axis(axes: Axes, values: Sequence[float]) -> None:
-    """Begin the axis at 0, and cut off ends of intervals where no value can be: above 1 where all are at most 1."""
+    """Start the axis at 0. If all values are at most 1, cut off the ends of intervals above 1."""
     from matplotlib.ticker import MaxNLocator
 
     low, high = axes.get_ylim()
@@ -338,7 +344,7 @@ def _fit_axis(axes: Axes, values: Sequence[float]) -> None:
 
 
 def _series(table: Table) -> Figure:
-    """Each column against the first one: as lines over numbers, or as bars over names."""
+    """Draw each column against the first column, as lines over numbers or as bars over names."""
     series = {name: points for name, points in table.series.items() if points}
     xs = list(dict.fromkeys(x for points in series.values() for x in points))[:MAX_ROWS]
     is_line = table.drawn == "line"

@@ -1,4 +1,6 @@
-"""ViSTa's score of a video against a description, as a reward for agents (arXiv 2411.13211, sections 1 and 4.1).
+"""Rewards: `task_reward` of any task's answers (`training/task_rewards.py`), and `VideoReward` of a video.
+
+`VideoReward` is ViSTa's score of a video against a description, for agents (arXiv 2411.13211, sections 1 and 4.1).
 
     reward = VideoReward(model, ["take the cup, then pour milk", "pour milk, then take the cup"], episodes)
     reward(episode, "take the cup, then pour milk")
@@ -26,6 +28,7 @@ from barista_bench.errors import ConfigError, ModelError
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.metrics.sequence_matching.rescaling import leave_one_out_z_scores, softmax_over_labels
 from barista_bench.models import Failure, GenerationConfig, Model, Request
+from barista_bench.training.task_rewards import TaskReward as TaskReward, task_reward as task_reward
 
 log = logging.getLogger(__name__)
 

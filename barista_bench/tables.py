@@ -1,8 +1,7 @@
-"""Tables as one record, and a renderer for each format: Markdown, HTML, LaTeX, CSV, JSON and the terminal.
+"""Define a record for tables, and render tables as Markdown, HTML, LaTeX, CSV, JSON and text for the terminal.
 
-Reports, counterparts of papers' tables, leaderboards, statistics and judges put plain text into tables. Only the
-renderers escape text that has a meaning in their format (markup, a formula, control characters). A leaderboard Space
-imports this module, so pandas is imported only where it is needed.
+Tables hold plain text. Only the renderers escape text with a meaning in their format (markup, formulas, control
+characters). A leaderboard Space imports this module, so pandas is imported only on demand.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOTHING = "–"
-"""Printed for None, and for numbers that are not finite."""
+"""Text for None and for numbers that are not finite."""
 
 
 class Ranged(NamedTuple):
@@ -32,16 +31,16 @@ class Ranged(NamedTuple):
 
 
 Value: TypeAlias = str | int | float | Ranged | None
-"""None: an empty cell."""
+"""Value of a cell. None is an empty cell."""
 Query: TypeAlias = tuple[tuple[str, str], ...]
 Drawing: TypeAlias = Literal["line", "bar", "forest", "heat", "radar", "stack", "scatter"]
-"""How a table is drawn: see `barista_bench.plots`."""
+"""How a table is drawn (see `barista_bench.plots`)."""
 X = TypeVar("X", bound=str | float)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; `group` is the heading that neighbouring columns share, empty for none."""
+    """A column. `group` is the heading that neighbouring columns share, or empty."""
 
     name: str
     group: str = ""
@@ -49,7 +48,7 @@ class Column:
 
     @property
     def head(self) -> str:
-        """Return the complete heading, for formats with a single header row."""
+        """Return the heading including the group, for formats with a single header row."""
         return f"{self.group}: {self.name}" if self.group else self.name
 
 
@@ -64,9 +63,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class GapToNext:
-    """The difference between a model and the next one of its task, and its certainty: `p` after Holm's correction.
+    """The difference between a model and the next model of its task. `p` is corrected by Holm's procedure.
 
-    `certainty` is the value of `stats.Comparison`.
+    `certainty` comes from `stats.Comparison`.
     """
 
     below: str
@@ -79,10 +78,10 @@ class GapToNext:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: `extra` is printed smaller after the value, `notes` below it; `warn` highlights it.
+    """A cell. `extra` is printed smaller after the value, and `notes` below the value. `warn` highlights the cell.
 
-    On a report's page, `bar` is drawn, `gap` is written beside the text, and `query` links to the samples behind the
-    score: names and values of the gallery's filters.
+    On a report's page, `bar` is drawn and `gap` is written beside the text. `query` links to the samples behind the
+    score. It holds names and values of the gallery's filters.
     """
 
     value: Value
@@ -104,9 +103,9 @@ Row: TypeAlias = Sequence[Cell | Value]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; rows have one cell per column, and the last `unranked` rows have no rank.
+    """A table. Rows have one cell per column. The last `unranked` rows have no rank.
 
-    A `drawn` table has a figure too. A page draws lines and bars: each column against the first one.
+    A `drawn` table also has a figure. A page draws lines and bars of each column against the first column.
     """
 
     title: str
@@ -118,7 +117,7 @@ class Table:
 
     @classmethod
     def of(cls, title: str, columns: Iterable[Column | str], rows: Iterable[Row], note: str = "") -> Table:
-        """Return a table of values or cells; a column given only by its name is numeric if it holds no text."""
+        """Return a table of values or cells. A column given by name is numeric if it holds no text."""
         cell_rows = tuple(cells(*row) for row in rows)
         heads = tuple(
             column
@@ -130,8 +129,9 @@ class Table:
 
     @classmethod
     def of_frame(cls, title: str, frame: pd.DataFrame) -> Table:
-        """Return a table of a frame: missing values are empty cells; values that are neither text nor number become
-        text.
+        """Convert a frame to a table.
+
+        Missing values become empty cells. Values other than texts and numbers become texts.
         """
         values = frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
         rows = ([v if v is None or isinstance(v, str | int | float) else str(v) for v in row] for row in values)
@@ -148,7 +148,7 @@ class Table:
 
     @property
     def series(self) -> dict[str, dict[float | str, Value]]:
-        """Return the series to draw: by the name of each column but the first, its values over those of the first."""
+        """Return the series to draw. Each column after the first maps the first column's values to its own values."""
         xs = [float(row[0].text) if self.drawn == "line" else row[0].text for row in self.rows]
         return {
             column.name: {
@@ -166,10 +166,10 @@ def chart(
     kind: Literal["line", "bar"] = "line",
     note: str = "",
 ) -> Table:
-    """Return a figure and its numbers: one row per x, one column per series; `x` and `y` are axis labels with units.
+    """Return a drawn table with one row per x and one column per series. `x` and `y` are axis labels with units.
 
     Args:
-        series: the heights over x, by the name of a line or of the bars of one colour. A line's x is a number.
+        series: maps the name of each line, or of the bars of one colour, to its heights over x. A line's x is a number.
     """
     xs = list(dict.fromkeys(index for points in series.values() for index in points))
     if not any(isinstance(index, str) for index in xs):
@@ -195,7 +195,7 @@ def words(name: str) -> str:
 
 
 def number(value: object) -> str:
-    """Return a count with separators, a fraction with three digits, anything else as text.
+    """Format a count with separators and a fraction with three digits. Other values become text.
 
     >>> number(12345), number(0.12345), number(Ranged(-0.04, -0.1, 0.2)), number(None)
     ('12,345', '0.123', '−0.040', '–')
@@ -219,7 +219,7 @@ def interval(low: float, high: float) -> str:
 
 
 def cells(*values: Cell | Value) -> tuple[Cell, ...]:
-    """Return a row of cells; values that are not cells yet become cells, with an interval as a note."""
+    """Return a row of cells. Plain values become cells, with an interval as a note."""
     return tuple(value if isinstance(value, Cell) else _cell(value) for value in values)
 
 
@@ -232,12 +232,12 @@ def text_columns(*names: str) -> tuple[Column, ...]:
 
 
 def number_columns(group: str, *names: str) -> tuple[Column, ...]:
-    """Return columns of numbers below a heading; empty for none."""
+    """Return columns of numbers with the common heading `group`. It may be empty."""
     return tuple(Column(name, group) for name in names)
 
 
 def to_markdown(table: Table, max_rows: int | None = None) -> list[str]:
-    """Return the lines of a pipe table of at most `max_rows` rows; group headings are put before the column names."""
+    """Return the lines of a pipe table with at most `max_rows` rows. Group headings stand before column names."""
     rows = [
         [markdown(head) or " " for head in table.heads],
         ["---:" if column.numeric else "---" for column in table.columns],
@@ -248,7 +248,7 @@ def to_markdown(table: Table, max_rows: int | None = None) -> list[str]:
 
 
 def markdown_page(title: str, tables: Iterable[Table]) -> str:
-    """Return tables one below the other, with notes; a table without a title belongs to the previous heading."""
+    """Return tables with notes, one below the other. A table without a title belongs to the previous heading."""
     lines = [f"# {markdown(title)}"]
     for table in tables:
         lines += ["", f"## {markdown(table.title)}"] if table.title else []
@@ -263,9 +263,9 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """Return the table for spreadsheets: plain numbers, nothing for None, and an apostrophe before formulas.
+    """Return the table for spreadsheets: plain numbers, empty cells for None, and an apostrophe before formulas.
 
-    Smaller text of a page has separate columns, `… spread` and `… notes`.
+    Text that a page prints smaller has separate columns, `… spread` and `… notes`.
     """
     by_column = ((column, [row[index] for row in table.rows]) for index, column in enumerate(table.columns))
     columns = [part for column, of_column in by_column for part in _file_columns(column, of_column)]
@@ -277,7 +277,7 @@ def to_csv(table: Table) -> str:
 
 
 def _file_columns(column: Column, of_column: Sequence[Cell]) -> Iterator[tuple[str, list[object]]]:
-    """Yield the columns of a file for one column of the table, each with its head."""
+    """Yield the file columns for one column of the table, each with its heading."""
     parts: dict[str, list[Value]] = {
         "": [cell.value for cell in of_column],
         " spread": [cell.extra for cell in of_column],
@@ -295,22 +295,24 @@ def _for_file(value: Value, column: Column) -> object:
 
 
 def _as_finite(value: Value) -> object:
-    """Return the JSON value: a score with its interval as a list, None for a number that is not finite."""
+    """Convert a value for JSON. A score with its interval becomes a list, and a number that is not finite becomes
+    None.
+    """
     if isinstance(value, Ranged):
         return [_as_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def to_json(table: Table) -> dict[str, object]:
-    """Return title, column heads, rows of values (a score with an interval is a list of the three), and note."""
+    """Return title, headings, rows of values, and note. A score with an interval is a list of three numbers."""
     rows = [[_as_finite(value) for value in row] for row in table.values]
     return {"title": table.title, "columns": table.heads, "rows": rows, "note": table.note}
 
 
 def to_latex(table: Table, caption: str = "") -> str:
-    r"""Return a `tabular` with booktabs rules, with all special characters escaped; intervals follow the numbers.
+    r"""Return a `tabular` with booktabs rules. Special characters are escaped, and intervals follow the numbers.
 
-    With a caption, it is inside a `table`, which may be wider than the page. Needs `\usepackage{booktabs}`.
+    With a caption, the `tabular` is inside a `table`. It may be wider than the page. Needs `\usepackage{booktabs}`.
     """
     alignments = "".join("r" if column.numeric else "l" for column in table.columns)
     latex = for_machines(_printable_frame(table).to_latex(index=False, escape=True, column_format=alignments), "$-$")
@@ -320,7 +322,7 @@ def to_latex(table: Table, caption: str = "") -> str:
 
 
 def latex_text(text: str) -> str:
-    r"""Return one line of text with all special characters of LaTeX escaped.
+    r"""Escape all special characters of LaTeX in a text, and return it on one line.
 
     >>> latex_text("50 % of a_b")
     '50 \\% of a\\_b'
@@ -341,7 +343,7 @@ LATEX_INDEX = r"""% All tables of a report: lualatex index.tex (any letter of a 
 
 
 def latex_index(names: Iterable[str]) -> str:
-    """Return a LaTeX document that contains the tables of these files, which are beside it, one per page."""
+    """Return a LaTeX document with one table per page. The tables come from these files in its folder."""
     inputs = (f"\\clearpage\n\\input{{{name}.tex}}\n" for name in names)
     return f"{LATEX_INDEX}{''.join(inputs)}\\end{{document}}\n"
 
@@ -357,7 +359,7 @@ def to_text(table: Table) -> str:
 
 
 def _printable_frame(table: Table) -> pd.DataFrame:
-    """Return each cell as one printable line; of its notes only the intervals."""
+    """Return each cell as one printable line. Of its notes, only intervals are kept."""
     import pandas as pd
 
     rows = [

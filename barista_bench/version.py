@@ -1,3 +1,3 @@
-"""The package's version, for whoever writes it down, without the package's interface."""
+"""The package's version, for modules that record it without loading the Python API."""
 
 __version__ = "0.1.0"

@@ -1,1 +1,1 @@
-"""Stand-alone `evaluate` metrics: each folder is also a Hugging Face Space. None imports barista_bench."""
+"""Stand-alone `evaluate` metrics. Each folder is also a Hugging Face Space. No metric imports barista_bench."""

@@ -1,4 +1,4 @@
-"""Run the Hugging Face Space of a metric: a form that computes it.
+"""Run the Hugging Face Space of a metric. It shows a form that computes the metric.
 
 The README.md of the metric's folder names the metric and has an example for the form.
 `barista-bench publish` copies this file into the folder of each metric. On this machine: `python app.py FOLDER`.
@@ -20,8 +20,8 @@ METRIC = evaluate.load(str(FOLDER / (re.sub(r"\W", "_", TITLE.lower()) + ".py"))
 
 
 def compute(predictions: str, references: str) -> object:
-    """Compute the scores from two JSON lists. Raises gradio.Error, whose message names the error in the lists."""
-    try:  # a new metric each time: one that refused an input keeps parts of it
+    """Compute the scores from two JSON lists. Raises a gradio.Error that names the error in the lists."""
+    try:  # use a new metric each time, since a metric that refused an input keeps parts of it
         return type(METRIC)().compute(predictions=json.loads(predictions), references=json.loads(references))
     except (TypeError, ValueError) as error:
         message = f"{str(error)[:400]}. Fix: give two JSON lists, as README.md describes them"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The whole recipe of `--model kitchen`: kitchens, datasets, chats, training. Started again, it goes on.
+# The whole recipe of `--model kitchen`: kitchens, datasets, chats, training. Start it again to continue.
 #
 #     . .venv/bin/activate && sh scripts/kitchen.sh WORK
 #

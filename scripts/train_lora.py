@@ -68,7 +68,7 @@ def _train(args: argparse.Namespace, settings: dict[str, Any], training: Trainin
     set_seed(args.seed)
     processor = load_processor(args.model, wants_video=False, revision=None, trust_remote_code=False)
     model = AutoModelForImageTextToText.from_pretrained(args.model, dtype="auto")
-    _refuse_endless(model, processor, args.model)
+    refuse_endless(model, processor, args.model)
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "settings.json").write_text(json.dumps(settings, indent=1, sort_keys=True) + "\n")
     chats = datasets.Dataset.from_parquet([str(path / PARQUET) for path in args.exports])
@@ -79,12 +79,12 @@ def _train(args: argparse.Namespace, settings: dict[str, Any], training: Trainin
         train_dataset=chats.select_columns(["images", "prompt", "completion"]),  # images are decoded batch by batch
         processing_class=processor,
         peft_config=lora,
-        callbacks=[_VideosBesideCheckpoints(training, checkpoints)],
+        callbacks=[VideosBesideCheckpoints(training, checkpoints)],
     )
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))
 
 
-class _VideosBesideCheckpoints(TrainerCallback):
+class VideosBesideCheckpoints(TrainerCallback):
     """A checkpoint is an adapter, too, and a run with it must know what was seen."""
 
     def __init__(self, training: TrainingVideos, folder: Path) -> None:
@@ -109,7 +109,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _refuse_endless(model: Any, processor: Any, name: str) -> None:  # noqa: ANN401  (of any family)
+def refuse_endless(model: Any, processor: Any, name: str) -> None:  # noqa: ANN401  (of any family)
     """TRL trains the end of the turn, and generation stops at `eos_token_id`: otherwise answers would run on."""
     chat = [{"role": role, "content": [{"type": "text", "text": "."}]} for role in ("user", "assistant")]
     tokenizer = processor.tokenizer

@@ -286,13 +286,14 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
     for step in steps:
         shown = invoke(cli.app, step)
         assert shown.exit_code == 0, shown.output
-    assert "oracle: micro_f1 1.000 ± 0.000 over 3 run(s), 72/72 answered (ok 72)" in shown.output
+    assert "oracle: micro_f1 1.000 ± 0.000 over 3 repetition(s), 72/72 answered (ok 72)" in shown.output
     assert "oracle" in (tmp_path / "report/report.html").read_text()
     scored = json.loads(invoke(cli.app, ["score", oracle, chance, "--json"]).stdout)
     text = invoke(cli.app, ["score", oracle, chance]).stdout.splitlines()
     for results, line in zip(scored, text, strict=True):
         metric = results["metrics"]["micro_f1"]
-        assert f"micro_f1 {metric['mean']:.3f} ± {metric['std']:.3f} over {results['repetitions']} run(s)" in line
+        repetitions = f"over {results['repetitions']} repetition(s)"
+        assert f"micro_f1 {metric['mean']:.3f} ± {metric['std']:.3f} {repetitions}" in line
     compared = json.loads(invoke(cli.app, ["compare", oracle, chance, "--permutations", "100", "--json"]).stdout)
     text = invoke(cli.app, ["compare", oracle, chance, "--permutations", "100"]).stdout.splitlines()
     assert f"= {compared['comparisons'][0]['difference']:+.3f} " in text[0]

@@ -43,7 +43,7 @@ def data(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["compare", "judges", "{data}/runs/relations"],
         ["export", "run", "{data}/runs/relations"],
         ["run", "import", "{data}/runs/relations"],
-        ["publish", "check", "{data}/runs/relations"],
+        ["publish", "answers", "{data}/runs/relations"],
         ["show", "stats", "{release}", *QUIET],
         ["build", "--source", "{release}", "--layout", "release", *QUIET],
         ["publish", "submission", "{data}/runs/relations", "--model-repo", "a/b", "--dataset-repo", "a/c"],

@@ -1,4 +1,4 @@
-"""Find the facts of one level that a question depends on, and other facts of the same video in the same form."""
+"""Find the facts of one level on which a question depends, and other facts of the same video in the same form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONTACTS, _PLACES = "action_transition", "relation_change"
 THE_OBJECT: Final = "the object in the box"
 ANOTHER_OBJECT: Final = "an object outside the box"
 _SAME_PLACE: Final = 0.5
-"""Two boxes of an object with at least this IoU count as the same fact."""
+"""Minimum IoU of two boxes of an object that count as the same fact."""
 
 
 class Fact(NamedTuple):
@@ -30,11 +30,11 @@ class Fact(NamedTuple):
 
     Args:
         names: the names that a false aid can exchange.
-        parts: the pieces of the text; an integer is an index into `names`.
+        parts: the pieces of the text. An integer is an index into `names`.
         span: the frames where the fact holds.
-        about: a key of the content, the same at every moment. A fact with the key of a needed fact is no control,
-            unless its box is at another place.
-        box: in pixels.
+        about: a key of the content that does not depend on time. A fact with the key of a needed fact cannot be a
+            control, unless its box is elsewhere.
+        box: box in pixels.
     """
 
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class Fact(NamedTuple):
     box: Box | None = None
 
     def words(self, renamed: Mapping[str, str] | None = None) -> str:
-        """Return the text without box and time."""
+        """Return the text without the box and the time."""
         names = [(renamed or {}).get(name, name) for name in self.names]
         return "".join(names[part] if isinstance(part, int) else part for part in self.parts)
 
@@ -58,19 +58,19 @@ class Scene(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """The frames from the first to the last; for a clip, with the windows of change detection at both ends."""
+        """Return the frames from first to last. A clip also includes the windows of change detection at both ends."""
         around = WINDOW if len(self.frames) > 1 else 0
         return max(0, self.frames[0] - around), min(self.video.frame_count, self.frames[-1] + around + 1)
 
 
 def graph_evidence(example: Example) -> GraphEvidence | None:
-    """Return the part of a graph that an example of another benchmark was generated from; None for all others."""
+    """Return the part of a graph from which an example of another benchmark was generated, or None."""
     graph = example.evidence.get("graph")
     return GraphEvidence.read(graph) if isinstance(graph, dict) else None
 
 
 def is_traced(example: Example) -> bool:
-    """Whether the example comes from a graph: all of BARISTA's do, and generated ones that do not hide it."""
+    """Return whether the example comes from a known graph: a BARISTA example, or a generated example with its graph."""
     return example.benchmark == "barista" or graph_evidence(example) is not None
 
 
@@ -81,9 +81,9 @@ def graph_video(example: Example) -> str:
 
 
 def shown_frames(example: Example) -> Frames:
-    """Return the frames that a question is about; for a clip all keyframes, also those that are not shown.
+    """Return the frames of a question. For a clip, return all keyframes, including keyframes that are not shown.
 
-    Of a generated question these are frames of the graph's video, of which it may show a clip.
+    For a generated question, these are frames of the graph's video. The question may show only a clip of this video.
     """
     if graph := graph_evidence(example):
         return tuple(graph.frames)
@@ -98,12 +98,12 @@ def facts_of(level: Level, scene: Scene) -> list[Fact]:
 
 
 def in_order(facts: Iterable[Fact]) -> list[Fact]:
-    """Sort facts by names and time, so that the position of a line in an aid reveals nothing."""
+    """Sort facts by names and time, so that the order of lines in an aid reveals nothing."""
     return sorted(facts, key=lambda fact: (fact.names, fact.span))
 
 
 def unneeded_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
-    """Return true facts of the same video and form that repeat no needed fact, in an order fixed by content."""
+    """Return true facts of the same video and form that do not repeat a needed fact. The content fixes their order."""
     known = {fact.about for fact in needed}
     pool: dict[Fact, None] = {}
     for frames in other_moments(scene):
@@ -118,16 +118,16 @@ def unneeded_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[F
     for fact in shuffled:
         rank[fact] = times_said[fact.about]
         times_said[fact.about] += 1
-    return sorted(shuffled, key=lambda fact: rank[fact])  # a second fact about a thing follows all first ones
+    return sorted(shuffled, key=lambda fact: rank[fact])  # first facts about all things come before second facts
 
 
 def content_digest(*parts: object) -> bytes:
-    """Return a key by which things are sorted in an order fixed by content."""
+    """Return a sort key that depends only on content."""
     return hashlib.sha256(repr(parts).encode()).digest()
 
 
 def other_moments(scene: Scene) -> Iterator[Frames]:
-    """Yield the frames shifted to other times in the video, without overlap, in an order fixed by content."""
+    """Yield the scene's frames shifted to other times in the video, without overlap. The content fixes the order."""
     first, (low, high) = scene.frames[0], scene.span
     length = high - low
     starts = range(0, scene.video.frame_count - (scene.frames[-1] - first), max(1, min(5, length)))
@@ -137,7 +137,7 @@ def other_moments(scene: Scene) -> Iterator[Frames]:
 
 
 def _is_elsewhere(fact: Fact, needed: Sequence[Fact]) -> bool:
-    """Return whether the fact's box is at another place than every needed box of the same object."""
+    """Return whether the fact's box lies apart from every needed box of the same object."""
     box = fact.box
     if box is None:
         return False
@@ -152,7 +152,7 @@ def _iou(a: Box, b: Box) -> float:
 
 
 def _objects(scene: Scene) -> Iterator[Fact]:
-    """Yield the marked objects of a frame, or the named objects at both ends of a clip, with boxes."""
+    """Yield a frame's marked objects, or the named objects at both ends of a clip, with boxes."""
     if scene.example.task == "relations":
         yield from _marks(scene)
         return
@@ -175,16 +175,17 @@ def mark_text(mark: int) -> str:
 
 
 def _items(scene: Scene) -> Iterator[Fact]:
-    """Yield the objects of another frame, which has no marks, as numbered items."""
+    """Yield the objects of another frame as numbered items, since that frame has no marks."""
     (frame,) = scene.frames
     for number, row in enumerate(scene.video.boxes.get(frame, ()), start=1):
         yield Fact((row.category,), (f"item {number}: ", 0), (frame, frame + 1), (row.object_id,), row.box)
 
 
 def instance_labels(scene: Scene) -> dict[str, str]:
-    """Return object id to name on one frame: several objects of a name are numbered from left to right.
+    """Map object ids to names on one frame. Objects with the same name are numbered from left to right.
 
-    These are the objects of the phrase's category; on another frame than the question's all other objects.
+    On the question's frame these are the objects of the phrase's category. On another frame these are all other
+    objects.
     """
     (frame,) = scene.frames
     groups: dict[str, list[BoxRow]] = {}
@@ -203,7 +204,7 @@ def _is_shown(scene: Scene) -> bool:
 
 
 def _states_of_instances(scene: Scene) -> Iterator[Fact]:
-    """Yield the states of the objects that a phrase may mean."""
+    """Yield the states of all objects to which a phrase may refer."""
     (frame,), labels = scene.frames, instance_labels(scene)
     for row in scene.video.states:
         if row.object_id in labels and row.span[0] <= frame < row.span[1]:
@@ -212,7 +213,7 @@ def _states_of_instances(scene: Scene) -> Iterator[Fact]:
 
 
 def _relations_of_instances(scene: Scene) -> Iterator[Fact]:
-    """Yield the relations of the objects that a phrase may mean."""
+    """Yield the relations of all objects to which a phrase may refer."""
     (frame,), labels = scene.frames, instance_labels(scene)
     for row in scene.video.relations:
         if {row.source_id, row.target_id} & labels.keys() and _find_holding_spans(scene, row):
@@ -221,7 +222,7 @@ def _relations_of_instances(scene: Scene) -> Iterator[Fact]:
 
 
 def _states(scene: Scene) -> Iterator[Fact]:
-    """Yield the states of objects seen at both ends of a clip, if they change anywhere in the video."""
+    """Yield the states at both ends of a clip, for objects whose states change somewhere in the video."""
     if scene.example.task == "grounding":
         yield from _states_of_instances(scene)
         return
@@ -257,7 +258,7 @@ def _relations(scene: Scene) -> Iterator[Fact]:
 
 
 def _contacts(scene: Scene) -> Iterator[Fact]:
-    """Yield the objects that hands touch, and the times when a visible hand touches nothing."""
+    """Yield the objects that hands touch, and the times at which a visible hand touches nothing."""
     hands = {row.object_id: row.category for frame in range(*scene.span) for row in scene.video.boxes.get(frame, ())}
     for hand_id, hand in hands.items():
         if hand.lower() not in HANDS:
@@ -274,7 +275,7 @@ def _contacts(scene: Scene) -> Iterator[Fact]:
 
 
 def _runs(frames: Sequence[int]) -> Iterator[Span]:
-    """Yield each series of consecutive frames as a span."""
+    """Yield each run of consecutive frames as a span."""
     start = 0
     for index in range(1, len(frames) + 1):
         if index == len(frames) or frames[index] != frames[index - 1] + 1:
@@ -283,7 +284,10 @@ def _runs(frames: Sequence[int]) -> Iterator[Span]:
 
 
 def _relations_of_object(scene: Scene) -> Iterator[Fact]:
-    """Yield the described object's relations, without its name; at another moment, the relations of other objects."""
+    """Yield the described object's relations without its name.
+
+    At another moment, yield the relations of other objects.
+    """
     (frame,) = scene.frames
     described = str(scene.example.evidence["object_ids"][0])  # type: ignore[index]
     is_shown = _is_shown(scene)
@@ -314,7 +318,7 @@ def _find_holding_spans(scene: Scene, row: RelationRow) -> list[Span]:
 
 
 def _activities(scene: Scene) -> Iterator[Fact]:
-    """Yield the activities in the scene; a span includes the last frame of its activity."""
+    """Yield the activities in the scene. A span includes the last frame of its activity."""
     for row in scene.video.activities:
         part = _common((row.span[0], row.span[1] + 1), scene.span)
         if part and row.name:

@@ -1,4 +1,4 @@
-"""Make false facts: exchange boxes or names in the needed facts, and find the answer that follows."""
+"""Exchange boxes or names in the needed facts, and find the answer that follows from these false facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from barista_bench.scene_graph.video_graph import HANDS, UNNAMED
 
 
 class FalseFacts(NamedTuple):
-    """False facts, the names to exchange in their text, and the target that follows from them."""
+    """False facts, the names to exchange in their text, and the target that follows from these facts."""
 
     facts: Sequence[Fact]
     renamed: Mapping[str, str]
@@ -30,9 +30,9 @@ class FalseFacts(NamedTuple):
 
 
 def false_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """Return the false facts of a level; None where no other answer would follow."""
+    """Return the false facts of a level, or None if no other answer would follow."""
     if level in ("moment", "zoom"):
-        return None  # no answer follows from looking elsewhere
+        return None  # a look elsewhere implies no answer
     match scene.example.task:
         case "grounding":
             return _exchanged_instances(scene, needed)
@@ -50,7 +50,7 @@ def false_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFact
 
 
 def _exchanged_instances(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """Tell of each object of the phrase's category what is true of the next one."""
+    """Give each object of the phrase's category the facts of the next such object."""
     labels = instance_labels(scene)
     ids = [row.object_id for row in scene.video.boxes[scene.frames[0]] if row.object_id in labels]
     following = dict(zip(ids, [*ids[1:], *ids[:1]], strict=True))
@@ -67,13 +67,13 @@ def _exchanged_instances(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | N
 
 
 def _grid(box: Box, scene: Scene) -> list[int]:
-    """Return a box in pixels on the grid of the example's true boxes."""
+    """Convert a box in pixels to the grid of the example's true boxes."""
     scale = reference_scale(scene.example.target)
     return [round(value * scale / GRID) for value in to_grid(box, *scene.video.size)]
 
 
 def _moved_marks(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """Give each mark that is no hand the box of the next one; the interactions move with the marks."""
+    """Give each mark except hands the box of the next such mark. Interactions move with the marks."""
     target, things = scene.example.target, [fact for fact in needed if fact.names[0].lower() not in HANDS]
     box_of = {fact.about[0]: other.box for fact, other in zip(things, [*things[1:], *things[:1]], strict=True)}
     interactions: list[dict[str, object]] = target["interactions"]  # type: ignore[assignment]
@@ -89,7 +89,7 @@ def _moved_marks(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
 
 
 def _moved_boxes(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """Give each mark that has a relation the box of the next such mark; the relations move with the boxes."""
+    """Give each mark with a relation the box of the next such mark. Relations move with the boxes."""
     relations: list[dict[str, object]] = scene.example.target["relations"]  # type: ignore[assignment]
     marks = sorted({int(str(item[end])) for item in relations for end in ("source_id", "target_id")})
     fact_of = {fact.parts[0]: fact for fact in needed}
@@ -108,7 +108,7 @@ def _moved_boxes(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
 
 
 def _exchanged_names(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """Exchange names in the answer with other names of the video; only answers from a template can be rewritten."""
+    """Exchange names in the answer with other names of the video. Only answers from a template can be rewritten."""
     example = scene.example
     if example.metadata.get("writer") != "template":
         return None
@@ -133,7 +133,7 @@ def _exchanged_names(level: Level, scene: Scene, needed: Sequence[Fact]) -> Fals
 
 
 def _names(level: Level, scene: Scene) -> set[str]:
-    """Return the names in the video that can replace a name of this level."""
+    """Return the names of the video that can replace a name of this level."""
     if level == "activities":
         return {row.name for row in scene.video.activities if row.name}
     names = {row.category for rows in scene.video.boxes.values() for row in rows}
@@ -141,7 +141,7 @@ def _names(level: Level, scene: Scene) -> set[str]:
 
 
 def _exchange(example: Example, said: Iterable[str], names: set[str]) -> dict[str, str]:
-    """Pair names of `said` with other names, as far as there are enough; map each pair in both directions."""
+    """Pair names of `said` with other names, as long as names remain. Map each pair in both directions."""
     said = sorted(said)
     free = sorted(names - set(said), key=lambda name: content_seed("false", example.example_id, name))
     renamed: dict[str, str] = {}
@@ -151,7 +151,7 @@ def _exchange(example: Example, said: Iterable[str], names: set[str]) -> dict[st
 
 
 def _other_ends(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """Rename the objects to which the described object is related."""
+    """Rename the objects that have a relation with the described object."""
     said = {name for fact in needed for name in fact.names if name.lower() not in HANDS}
     free = _names("relations", scene) - {scene.example.label}
     renamed = _exchange(scene.example, said, free)
@@ -164,7 +164,7 @@ def _other_ends(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
 
 
 def _another_segment(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """Return the facts of another activity of the video, shifted to the times of the question's frames."""
+    """Return the facts of another activity of the video, shifted in time to the question's frames."""
     example = scene.example
     choices = {choice.text: choice for choice in ActivityInputs.of(example).choices}
     segments = [row for row in scene.video.activities if row.name in choices and row.name != example.label]

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from barista_bench.errors import DataError
 
 Box = tuple[float, float, float, float]
-"""Corners x0, y0, x1, y1 in pixels."""
+"""Corners (x0, y0, x1, y1) in pixels."""
 Span = tuple[int, int]
-"""Frames [start, end)."""
+"""A span of frames [start, end)."""
 _COLUMNS = {
     "graph_frames": ("video_id", "frame_index", "width", "height", "fps"),
     "graph_instances": ("video_id", "frame_index", "object_id", "category", "bbox"),
@@ -69,7 +69,7 @@ class _Rows:
 
 
 class VideoRows:
-    """The graph of one video. Frames are numbered from 0; sizes are in pixels."""
+    """The graph of one video. Frames are numbered from 0, and sizes are in pixels."""
 
     def __init__(self, frame_count: int, size: tuple[int, int], fps: float, rows: _Rows) -> None:
         self.frame_count, self.size, self.fps = frame_count, size, fps
@@ -78,7 +78,7 @@ class VideoRows:
 
     @cached_property
     def frames_of(self) -> dict[str, list[int]]:
-        """Object id to the sorted frames where the object has a box."""
+        """Map each object id to the sorted frames with a box of the object."""
         frames: dict[str, list[int]] = defaultdict(list)
         for frame in sorted(self.boxes):
             for object_id in {row.object_id for row in self.boxes[frame]}:
@@ -86,7 +86,7 @@ class VideoRows:
         return frames
 
     def seen(self, span: Span, *object_ids: str) -> list[Span]:
-        """Return the parts of a span where all these objects have a box."""
+        """Return the parts of a span in which all these objects have a box."""
         frames = [f for f in self.frames_of.get(object_ids[0], []) if span[0] <= f < span[1]]
         for other in object_ids[1:]:
             known = set(self.frames_of.get(other, []))
@@ -96,10 +96,10 @@ class VideoRows:
 
 
 def read_graph_rows(data: str | Path, video_ids: Collection[str]) -> dict[str, VideoRows]:
-    """Return the graph of each video by id.
+    """Map video ids to graphs.
 
     Raises:
-        DataError: a graph table is missing or unreadable, or lacks a video; the message names it.
+        DataError: a graph table is missing or unreadable, or lacks a video. The message names the table or the video.
     """
     tables = {config: _read(Path(data), config, video_ids) for config in _COLUMNS}
     rows: dict[str, _Rows] = defaultdict(_Rows)

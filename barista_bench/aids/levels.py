@@ -1,17 +1,17 @@
-"""Levels of the scene graph: the levels that each task asks about, and the aids that it admits.
+"""List the levels of the scene graph about which each task asks, and the aids that each task admits.
 
-A task never admits an aid of the level that it asks about. Write an aid as `LEVEL` or `LEVEL:VARIANT`:
+A task never admits an aid of a level about which it asks. Write an aid as `LEVEL` or `LEVEL:VARIANT`:
 
     true    the facts of the level that the question depends on
     inert   as many true facts of the same video, in equal form and length, that the question does not depend on
     false   the needed facts with their names or boxes exchanged, so that another answer follows
     own     the needed facts as the model itself answered them in another run, written `LEVEL=RUN`
 
-Three aids are pictures: `moment` shows again the frames that matter, `zoom` parts of frames in full size, and `marks`
-numbers the objects of a frame. `marks` gives the same level as `objects`. `zoom` shows where to look, so a task that
-asks for a place does not admit it, unless the question gives the place.
+Three aids are pictures. `moment` shows the important frames again. `zoom` shows parts of frames in full size. `marks`
+numbers the objects of a frame, and gives the same level as `objects`. `zoom` shows where to look. So a task that asks
+for a place does not admit `zoom`, unless the question gives the place.
 
-A view takes something away, or transforms the question:
+A view hides evidence or transforms the question:
 
     hide_evidence    the objects of the evidence are painted over
     hide_elsewhere   equal areas elsewhere are painted over: the control of `hide_evidence`
@@ -37,11 +37,11 @@ VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
 VIEWS: Final[tuple[View, ...]] = get_args(View)
 PICTURES: Final[frozenset[Level]] = frozenset({"moment", "zoom", "marks"})
 OWN: Final[tuple[Level, ...]] = ("marks", "objects")
-"""Aids in which a model's own answers can replace the truth: boxes from a run of grounding."""
+"""Aids in which a model's own answers (boxes from a run of grounding) can replace the truth."""
 
 
 class Aid(NamedTuple):
-    """A level and a variant: one aid. `run` is the folder of the model's own answers."""
+    """An aid: a level and a variant. `run` is the folder of the model's own answers."""
 
     level: Level
     variant: Variant = "true"
@@ -55,10 +55,10 @@ class Aid(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TaskLevels:
-    """The levels that a task asks about (empty if it asks for a conclusion), and the aids that it admits.
+    """The levels about which a task asks (empty if it asks for a conclusion), and the aids that it admits.
 
-    A diagnosis gives the `aids`, unless it names others. `also` are further forms of the same levels. `views` are the
-    admitted views.
+    A diagnosis gives `aids` by default. `also` holds further forms of the same levels. `views` holds the admitted
+    views.
     """
 
     asked: tuple[Level, ...]
@@ -69,15 +69,15 @@ class TaskLevels:
 
 TASK_LEVELS: Final[dict[tuple[str, str], TaskLevels]] = {
     ("barista", "grounding"): TaskLevels(("objects",), ("states", "relations")),
-    ("barista", "hand_object"): TaskLevels(("relations",), ("marks",)),  # boxes in text are copied into answers
+    ("barista", "hand_object"): TaskLevels(("relations",), ("marks",)),  # models copy boxes in text into answers
     ("barista", "relations"): TaskLevels(("relations",), ("objects",)),
     ("barista", "referring"): TaskLevels(("objects", "states"), ("zoom", "relations")),
     ("barista", "temporal_vqa"): TaskLevels(
         (), ("moment", "zoom", "objects", "states", "relations", "activities"), ("marks",), VIEWS
     ),
-    # no states: one such as "grinding" names the activity
+    # no states, since a state such as "grinding" names the activity
     ("barista", "activity"): TaskLevels((), ("zoom", "objects"), ("marks",), VIEWS),
-    # generated questions; the other tasks of these benchmarks ask about objects, places and times themselves
+    # only generated questions; other tasks of these benchmarks ask about objects, places and times
     **{("handyvqa", name): TaskLevels((), ("objects",), views=()) for name in ("action", "process", "state")},
     ("egocot", "cot"): TaskLevels((), ("objects",), views=()),
 }
@@ -87,10 +87,10 @@ _CHANGED: Final[dict[str, tuple[Level, ...]]] = {
     "relation_change": ("moment", "zoom", "marks", "objects", "relations"),
     "activity_progression": ("moment", "activities"),
 }
-"""Kind of change to the levels that a question about it depends on."""
+"""Maps each kind of change to the levels on which a question about this change depends."""
 
 _SAID_BY_NAMES: Final = frozenset({"SR"})
-"""Subtasks whose answers the names in view give away: a cup was empty or full where coffee is in view or not."""
+"""Subtasks whose answers follow from visible names. For example, visible coffee tells whether a cup was full."""
 
 
 def task_levels(task: Task) -> TaskLevels:
@@ -103,7 +103,7 @@ def task_levels(task: Task) -> TaskLevels:
 
 
 def needed_levels(task: Task, example: Example) -> tuple[Level, ...]:
-    """Return the admitted levels that this question depends on; aids of other levels add no text."""
+    """Return the admitted levels on which this question depends. Aids of other levels add no text."""
     levels = task_levels(task)
     admitted = tuple(level for level in LEVELS if level in (*levels.aids, *levels.also))
     if task.name == "grounding":
@@ -123,7 +123,7 @@ def parse_aids(texts: Iterable[str]) -> tuple[Aid, ...]:
         ConfigError: a level or variant is unknown, or a level is named twice.
 
     >>> parse_aids(["states:inert", "objects"])
-    (Aid(level='objects', variant='true'), Aid(level='states', variant='inert'))
+    (Aid(level='objects', variant='true', run=''), Aid(level='states', variant='inert', run=''))
     """
     aids: dict[Level, Aid] = {}
     for text in (part.strip() for each in texts for part in each.split(",") if part.strip()):
@@ -145,7 +145,7 @@ def parse_aids(texts: Iterable[str]) -> tuple[Aid, ...]:
 
 
 def check_aids(task: Task, aids: Iterable[Aid]) -> None:
-    """Raise ConfigError if the task does not admit one of the aids, such as an aid of the level that it asks about."""
+    """Raise ConfigError if the task does not admit an aid, for example because the task asks about its level."""
     levels = task_levels(task)
     for aid in aids:
         if aid.level not in (*levels.aids, *levels.also):
@@ -154,12 +154,12 @@ def check_aids(task: Task, aids: Iterable[Aid]) -> None:
 
 
 def gives(level: Level) -> Level:
-    """Return the level that an aid tells: numbered marks tell objects."""
+    """Return the level of the facts that an aid gives. Numbered marks give objects."""
     return "objects" if level == "marks" else level
 
 
 def parse_views(task: Task, names: Iterable[str]) -> tuple[View, ...]:
-    """Return the views that a setting names, in the order of `VIEWS`; `all` names those that the task admits.
+    """Return the views that a setting names, in the order of `VIEWS`. `all` means all views that the task admits.
 
     Raises:
         ConfigError: a view is unknown, or the task does not admit it.

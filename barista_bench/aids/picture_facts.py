@@ -1,4 +1,4 @@
-"""Find the frames, parts of frames and marks that a question depends on, and as many others of the same video."""
+"""Find the frames, parts of frames and marks on which a question depends, and equally many controls in the video."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from barista_bench.benchmarks.barista.clips import WINDOW
 from barista_bench.core.example import Fields, evidence_objects
 
 MARGIN = 0.2
-"""Width added to each side of a part in full size, as a fraction of the object's box; the same for the height."""
+"""Margin on each side of a full-size part, as a fraction of the width or height of the object's box."""
 LARGEST_PART = 0.25
-"""A part of a frame larger than this fraction of it is no part to look at."""
+"""Maximum size of a part, as a fraction of the frame. A larger part does not show where to look."""
 MOST_PARTS = 4
 _OVERLAP = 0.1
-"""An area elsewhere may cover at most this fraction of itself with evidence."""
+"""Maximum fraction of an area elsewhere that may be evidence."""
 _STEPS = 16
 
 
 def picture_facts(level: Level, scene: Scene) -> list[Fact]:
-    """Return what the pictures of a level show; empty where they would tell nothing."""
+    """Return the facts that the pictures of a level show. Empty if the pictures would give no information."""
     return _PICTURES[level](scene)
 
 
 def other_pictures(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
-    """Return as many other frames, parts or marks; empty if the video lacks them."""
+    """Return as many other frames, parts or marks as in `needed`, or an empty list if the video lacks them."""
     return _OTHERS[level](scene, needed)
 
 
 def evidence_boxes(scene: Scene, frame: int) -> list[Box]:
-    """Return the boxes of the example's evidence on a frame: its objects, and the hands that act on them."""
+    """Return the boxes of the example's evidence on a frame: its objects and the hands that act on these objects."""
     named = scene.example.evidence
     ids = {*evidence_objects(scene.example), *_texts(named, "hand_ids")}
     return [row.box for row in scene.video.boxes.get(frame, ()) if row.object_id in ids]
 
 
 def elsewhere(box: Box, evidence: Sequence[Box], size: tuple[int, int], key: str) -> Box | None:
-    """Return an area of equal size that covers at most a tenth of itself with evidence; None if the frame has none.
+    """Return an area of the box's size of which at most a tenth is evidence, or None if the frame has no such area.
 
     Args:
         size: (width, height) of the frame in pixels.
-        key: fixes the choice among the areas.
+        key: determines the choice among possible areas.
     """
     width, height = box[2] - box[0], box[3] - box[1]
     places = [(x, y, x + width, y + height) for x in _steps(size[0] - width) for y in _steps(size[1] - height)]
@@ -65,7 +65,7 @@ def _texts(fields: Fields, name: str) -> list[str]:
 
 
 def _moment(scene: Scene) -> list[Fact]:
-    """Return the keyframes between which what is asked about happens, if these are not all."""
+    """Return the keyframes around the event of the question, unless these are all keyframes."""
     changes: list[dict[str, int]] = scene.example.evidence["changes"]  # type: ignore[assignment]
     frames = {frame for change in changes for frame in (change["start"], change["end"])}
     return [_frame(frame) for frame in sorted(frames)] if frames < set(scene.frames) else []
@@ -76,7 +76,7 @@ def _frame(frame: int) -> Fact:
 
 
 def _other_frames(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
-    """Return as many random frames of the video."""
+    """Return as many random frames of the video as in `needed`."""
     shown = {frame for fact in needed for frame in range(fact.span[0] - WINDOW, fact.span[1] + WINDOW)}
     others = [frame for frame in range(scene.video.frame_count) if frame not in shown]
     others.sort(key=lambda frame: content_digest(scene.example.example_id, frame))
@@ -84,7 +84,7 @@ def _other_frames(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
 
 
 def _zoom(scene: Scene) -> list[Fact]:
-    """Return the parts of the first and the last frame that show what the evidence names."""
+    """Return the parts of the first and last frames that show the objects of the evidence."""
     width, height = scene.video.size
     parts = []
     for frame in dict.fromkeys((scene.frames[0], scene.frames[-1])):
@@ -98,7 +98,7 @@ def _zoom(scene: Scene) -> list[Fact]:
 
 
 def _asked_boxes(scene: Scene, frame: int) -> list[Box]:
-    """Return the boxes of the evidence's objects, without hands; in referring only the one that the question gives."""
+    """Return the boxes of the evidence's objects without hands. For referring, return only the box in the question."""
     if scene.example.task == "referring":
         x0, y0, x1, y1 = (float(str(value)) for value in scene.example.inputs["box"])  # type: ignore[union-attr]
         return [(x0, y0, x1, y1)]
@@ -111,7 +111,7 @@ def _part(frame: int, box: Box) -> Fact:
 
 
 def _other_parts(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
-    """Return parts of the same frames and sizes elsewhere."""
+    """Return equally large parts elsewhere on the same frames."""
     others = []
     for fact in needed:
         evidence = [each.box for each in needed if each.box and each.span == fact.span]
@@ -124,7 +124,7 @@ def _other_parts(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
 
 
 def _marks(scene: Scene) -> list[Fact]:
-    """Return all objects of the first and the last frame, numbered in the order of the file."""
+    """Return all objects of the first and last frames, numbered in the order of the file."""
     return [
         Fact((row.category,), (f"{number}: ", 0), (frame, frame + 1), (row.object_id, str(frame)), row.box)
         for frame in dict.fromkeys((scene.frames[0], scene.frames[-1]))
@@ -133,7 +133,7 @@ def _marks(scene: Scene) -> list[Fact]:
 
 
 def _other_marks(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
-    """Return as many marks on frames of another moment."""
+    """Return as many marks as in `needed`, on frames of another moment."""
     wanted = list(Counter(fact.span for fact in needed).values())
     for frames in other_moments(scene):
         marks = _marks(scene._replace(frames=frames))

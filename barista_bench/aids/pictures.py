@@ -15,11 +15,11 @@ TINT = 0.15
 
 
 def draw_picture(picture: Picture, frame: NDArray[np.uint8], size: tuple[int, int]) -> Image.Image:
-    """Return the picture, in the frame's own resolution.
+    """Draw a picture in the frame's own resolution.
 
     Args:
         frame: (height, width, 3) RGB.
-        size: (width, height) in pixels that the picture's boxes refer to.
+        size: (width, height) in pixels to which the picture's boxes refer.
     """
     height, width = frame.shape[:2]
     if picture.marks:
@@ -32,7 +32,10 @@ def draw_picture(picture: Picture, frame: NDArray[np.uint8], size: tuple[int, in
 
 
 def _scaled(box: Box, size: tuple[int, int], to: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return the box in whole pixels of another size, at least one pixel wide and high, within the frame."""
+    """Scale a box to whole pixels of another size.
+
+    The box is at least one pixel wide and high and lies in the frame.
+    """
     x0, x1 = (value * to[0] / size[0] for value in box[::2])
     y0, y1 = (value * to[1] / size[1] for value in box[1::2])
     left, top = min(max(0, int(x0)), to[0] - 1), min(max(0, int(y0)), to[1] - 1)

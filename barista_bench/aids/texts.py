@@ -1,4 +1,4 @@
-"""Write aids and their controls as text and pictures before the question, for the examples of one task."""
+"""Turn aids and their controls into text and pictures before the question, for the examples of one task."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 
 VERSION: Final = 2
-"""Version of texts and pictures, part of a run's identity. Increase it with every change of their form."""
+"""Version of texts and pictures. It is part of a run's identity. Increase it with every change of their form."""
 TOLERANCE: Final = 0.1
 """Maximum difference in words between an inert aid and the true aid, as a fraction of the true aid."""
 _HEADINGS: Final[Mapping[Level, str]] = {
@@ -46,7 +46,7 @@ _HEADINGS: Final[Mapping[Level, str]] = {
 
 
 class Picture(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A picture to show: a frame of the video, cut to `crop`, with numbered boxes over it. Boxes are in pixels."""
+    """A picture to show: a frame of the video, cut to `crop`, with numbered boxes. Boxes are in pixels."""
 
     frame: int
     crop: Box | None = None
@@ -55,19 +55,19 @@ class Picture(msgspec.Struct, frozen=True, omit_defaults=True):
 
 Part = str | Picture
 Parts = tuple[Part, ...]
-"""What is told before a question, in order; empty if nothing is."""
+"""The texts and pictures before a question, in order. Empty without aids."""
 
 
 OwnBoxes = dict[tuple[str, int, str], Box | None]
-"""Video, frame and object to the box that the model itself answered; None where it answered none."""
+"""Maps (video, frame, object) to the model's own answered box, or to None if it answered no box."""
 
 
 class AidBook:
-    """The aids of the examples of one task. Pass only examples of these videos to its methods.
+    """Makes the aids for the examples of one task. Methods take only examples of these videos.
 
     Args:
         task: the task of the examples.
-        videos: video id to graph.
+        videos: maps video ids to graphs.
     """
 
     def __init__(self, task: Task, videos: Mapping[str, VideoRows]) -> None:
@@ -80,10 +80,10 @@ class AidBook:
 
     @classmethod
     def open(cls, task: Task, examples: ExampleSet, data: str, aids: Iterable[Aid] = ()) -> AidBook:
-        """Return the aids of examples; `data` is the built dataset with the graph of their videos.
+        """Open the aids for a set of examples. `data` is the built dataset with the graphs of their videos.
 
         Raises:
-            ConfigError: the task does not admit one of `aids`, or its examples come from no graph.
+            ConfigError: the task does not admit an aid in `aids`, or its examples do not come from a graph.
             DataError: a graph table is missing, unreadable or lacks a video.
         """
         check_aids(task, aids)
@@ -96,10 +96,10 @@ class AidBook:
         return cls(task, read_graph_rows(data, set(map(graph_video, traced))))
 
     def levels(self, example: Example, wanted: Collection[Level] = ()) -> tuple[Level, ...]:
-        """Return the levels with facts that the question needs and an inert control of the same size.
+        """Return the levels for which the video has needed facts and an inert control of the same size.
 
         Args:
-            wanted: only these levels; empty for the task's usual ones.
+            wanted: levels to consider. Empty means the task's usual levels.
         """
         return tuple(
             level
@@ -117,7 +117,7 @@ class AidBook:
         return self._needed[key]
 
     def inert(self, example: Example, level: Level) -> list[Fact]:
-        """Return as many unneeded facts as needed ones, of about the same length; empty if the video lacks them."""
+        """Return as many unneeded facts as needed facts, of about the same length, or none if the video lacks them."""
         key = example.example_id, level
         if key not in self._inert:
             needed, scene = self.needed(example, level), self._scene(example)
@@ -130,7 +130,7 @@ class AidBook:
         return self._inert[key]
 
     def false(self, example: Example, level: Level) -> FalseFacts | None:
-        """Return the false facts of a level and the target that follows; None where no other answer follows."""
+        """Return the false facts of a level and the target that follows, or None if no other answer follows."""
         key = example.example_id, level
         if key not in self._false:
             needed = self.needed(example, level)
@@ -138,9 +138,9 @@ class AidBook:
         return self._false[key]
 
     def own(self, example: Example, level: Level) -> list[Fact]:
-        """Return the needed facts with the boxes that the model itself answered, without the ones that it did not see.
+        """Return the needed facts with the model's own boxes. Facts on objects that the model did not see are left out.
 
-        Empty if it was not asked about one of them, or saw none.
+        The result is empty if the model was not asked about an object, or saw none of the objects.
         """
         needed = [(fact, (example.video_id, fact.span[0], fact.about[0])) for fact in self.needed(example, level)]
         if any(key not in self.own_boxes for _, key in needed):
@@ -148,17 +148,17 @@ class AidBook:
         return [fact._replace(box=box) for fact, key in needed if (box := self.own_boxes[key])]
 
     def other_target(self, example: Example, level: Level) -> Fields | None:
-        """Return the target that follows from the false aid; None if there is no false aid."""
+        """Return the target that follows from the false aid, or None without a false aid."""
         false = self.false(example, level)
         return None if false is None else false.target
 
     def text(self, example: Example, aids: Iterable[Aid], box_format: BoxFormat) -> str | None:
-        """Return the text of the aids without their pictures; see `parts`."""
+        """Return the text of the aids without their pictures. See `parts`."""
         parts = self.parts(example, aids, box_format)
         return None if parts is None else "".join(part for part in parts if isinstance(part, str))
 
     def parts(self, example: Example, aids: Iterable[Aid], box_format: BoxFormat) -> Parts | None:
-        """Return what the aids tell; empty if the question needs no aid, None if a needed one cannot be made."""
+        """Return the parts of the aids. Empty if the question needs no aid, None if a needed aid cannot be made."""
         parts: list[Part] = []
         for aid in aids:
             if aid.level not in needed_levels(self.task, example) or not self.needed(example, aid.level):
@@ -178,19 +178,19 @@ class AidBook:
         return (self._open_text(example), *parts, "\n") if parts else ()
 
     def all_parts(self, examples: Iterable[Example], aids: Collection[Aid], box_format: BoxFormat) -> dict[str, Parts]:
-        """Return example id to `parts`, without the examples for which an aid cannot be made."""
+        """Map example ids to `parts`. Examples for which an aid cannot be made are left out."""
         all_parts = {example.example_id: self.parts(example, aids, box_format) for example in examples}
         return {example_id: parts for example_id, parts in all_parts.items() if parts is not None}
 
     def viewed(self, example: Example, view: View) -> Viewed | None:
-        """Return the example in a view; None if it cannot be made."""
+        """Return the example in a view, or None if the view cannot be made."""
         key = example.example_id, view
         if key not in self._views:
             self._views[key] = viewed(view, self._scene(example))
         return self._views[key]
 
     def size(self, example: Example) -> tuple[int, int]:
-        """Return (width, height) in pixels, to which all boxes refer."""
+        """Return (width, height) in pixels. All boxes refer to this size."""
         return self._videos[graph_video(example)].size
 
     def _open_text(self, example: Example) -> str:
@@ -232,7 +232,7 @@ def number_of(fact: Fact) -> int:
 
 
 def parts_lines(parts: Mapping[str, Parts]) -> list[bytes]:
-    """Return the aids of a run as JSON, one line for each example: boxes in pixels, nothing drawn."""
+    """Encode the aids of a run as JSON, one line per example. Boxes are in pixels, and no pictures are included."""
     return [msgspec.json.encode({"example_id": name, "parts": parts[name]}) for name in sorted(parts)]
 
 
@@ -249,12 +249,12 @@ def _line(fact: Fact, renamed: Mapping[str, str], scene: Scene, box_format: BoxF
 
 
 def _rate(video: VideoRows) -> float:
-    """Return frames per second; 1 where the graph does not give it, so that times are frame numbers."""
+    """Return frames per second, or 1 if the graph does not give the rate. Times are then frame numbers."""
     return video.fps or 1.0
 
 
 def _choose_alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
-    """Pick one fact of the pool for each needed fact, of about the same length and preferably with the same names.
+    """Pick a fact of the pool for each needed fact, of about the same length and preferably with the same names.
 
     Return an empty list if the pool is too small or the total length differs by more than `TOLERANCE`.
     """

@@ -1,7 +1,7 @@
-"""Transform an example as its clip is transformed: mirrored, or played backwards. The question is derived again.
+"""Transform an example together with its clip: mirrored, or played backwards. The question is derived again.
 
-A question about changes is written again from the transformed changes. All other tasks keep their structure: boxes and
-masks are mirrored, and the words for left and right exchanged.
+A question about changes is written again from the transformed changes. Questions of other tasks keep their structure:
+boxes and masks are mirrored, and the words for left and right are exchanged.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _OTHER_SIDE = {"left": "right", "right": "left", "Left": "Right", "Right": "Left
 _PIXELS, _ON_GRID = {"box", "boxes", "hand_pixels", "object_pixels"}, {"ground_truth_boxes", "hand_boxes", "object_box"}
 _CORNER_AND_SIZE = {"bbox", "bbox_xywh"}
 _NOTHING = ""
-"""The step of a hand that touches nothing."""
+"""Step in which a hand touches nothing."""
 _REVERSED_KINDS = {"opened": "closed", "new": "lost", "ended": "started"}
 _REVERSED_KINDS |= {after: before for before, after in _REVERSED_KINDS.items()}
 
 
 def mirrored(example: Example, size: tuple[int, int]) -> Example | None:
-    """Return the example of the mirrored clip; `size` is (width, height) in pixels of its frames."""
+    """Return the example for the mirrored clip. `size` is the (width, height) of its frames in pixels."""
     if example.task == "temporal_vqa":
         swapped = [_swapped(change) for change in _changes(example)]
         order = list(HANDS)
@@ -49,7 +49,7 @@ def mirrored(example: Example, size: tuple[int, int]) -> Example | None:
 
 
 def reversed_clip(scene: Scene) -> Example | None:
-    """Return the example of the clip played backwards; None if the question is not about a clip, or asks nothing."""
+    """Return the example for the reversed clip, or None if it is not about a clip or no question is left."""
     example = scene.example
     if example.task != "temporal_vqa":
         return example if len(example.frames) > 1 else None
@@ -63,7 +63,7 @@ def _changes(example: Example) -> list[Change]:
 
 
 def _asked_again(example: Example, changes: list[Change]) -> Example | None:
-    """Return the example about these changes; None for questions that no template wrote, and without a change."""
+    """Return the example about these changes. Return None without a change, or if no template wrote the question."""
     if example.metadata.get("writer") != "template" or not changes:
         return None
     category: Category = example.target["category"]  # type: ignore[assignment]
@@ -83,7 +83,7 @@ def _swapped(change: Change) -> Change:
 
 
 def _swap_sides(text: str) -> str:
-    """Exchange left and right as the sides of hands and places.
+    """Exchange left and right where these words name sides of hands and places.
 
     >>> _swap_sides("held by left hand"), _swap_sides("what is left")
     ('held by right hand', 'what is left')
@@ -109,7 +109,7 @@ def _mirrored(name: str, value: Any, width: int, scale: int) -> Any:  # noqa: AN
 
 
 def _mirrored_mask(segmentation: dict[str, Any]) -> dict[str, Any]:
-    """Return a mirrored mask. A mask that cannot be drawn stays, and is reported where it is drawn."""
+    """Mirror a mask. A mask that cannot be drawn stays unchanged, and the drawing code reports it."""
     height, width = segmentation["size"]
     if not segmentation["counts"] or run_problems([segmentation["counts"]], height * width)[0]:
         return segmentation
@@ -142,9 +142,9 @@ def _reversed_places(changes: list[Change]) -> list[Change]:
 
 
 def _reversed_contacts(scene: Scene) -> list[Change]:
-    """Return the timelines of both hands backwards.
+    """Return the reversed timelines of both hands.
 
-    They are read from the graph: the clip's changes leave out what comes before a hand's first contact.
+    The timelines come from the graph, since the clip's changes leave out the time before a hand's first contact.
     """
     changes = []
     for number, hand in enumerate(HANDS):
@@ -160,7 +160,7 @@ def _reversed_contacts(scene: Scene) -> list[Change]:
 
 
 def _usual_contact(scene: Scene, hand: str, keyframe: int) -> tuple[str, ...]:
-    """Return what a hand touches most often around a keyframe; empty if the hand is not in view."""
+    """Return the objects that a hand touches most often around a keyframe. Empty if the hand is not in view."""
     video, counts = scene.video, Counter[tuple[str, ...]]()
     for frame in reversed(range(max(0, keyframe - WINDOW), keyframe + WINDOW + 1)):
         boxed = {row.object_id: row.category for row in video.boxes.get(frame, ())}

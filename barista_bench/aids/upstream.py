@@ -1,4 +1,4 @@
-"""Write the questions of grounding whose answers tell where a model itself sees the objects of an aid."""
+"""Write grounding questions that ask where a model sees the objects of an aid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from barista_bench.core.example import Example, field_types
 
 
 def upstream_questions(book: AidBook, examples: Iterable[Example], level: Level) -> list[Example]:
-    """Return one question for each frame and name of the objects that the aids of these examples tell."""
+    """Return one question per frame and name, for all objects in the aids of these examples."""
     groups: dict[tuple[str, int, str], dict[str, Fact]] = defaultdict(dict)
     owners: dict[tuple[str, int, str], Example] = {}
     for example in examples:

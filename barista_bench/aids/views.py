@@ -1,4 +1,4 @@
-"""Show a question with less evidence, or transformed: what a view changes, as data, and how it is painted."""
+"""Show a question with less evidence or transformed. Views are defined as data and painted on the images."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from barista_bench.aids.transformed import mirrored, reversed_clip
 from barista_bench.core.example import Example
 
 DILATION = 0.1
-"""Width added to each side of an area to paint over, as a fraction of the object's box; the same for the height."""
+"""Margin on each side of a painted area, as a fraction of the width or height of the object's box."""
 
 
 class Viewed(msgspec.Struct, frozen=True):
     """An example in one view.
 
     Args:
-        example: the question to ask, with the reference that then holds.
-        areas: of each of the example's frames, the boxes in pixels that are painted over, or kept by `only_evidence`.
+        example: the question to ask, with the reference for this view.
+        areas: for each frame of the example, the boxes in pixels to paint over. `only_evidence` keeps these boxes
+            instead.
     """
 
     view: View
@@ -33,14 +34,14 @@ class Viewed(msgspec.Struct, frozen=True):
 
     @property
     def data(self) -> dict[str, object]:
-        """What the view changes, in JSON values."""
+        """Return the changes of the view as JSON values."""
         changed = self.view in ("mirrored", "reversed")
         question = {"inputs": self.example.inputs} if changed else {}
         return {"example_id": self.example.example_id, "view": self.view, "areas": self.areas, **question}
 
 
 def viewed(view: View, scene: Scene) -> Viewed | None:
-    """Return an example in a view; None if the view would change nothing, or cannot be made."""
+    """Return an example in a view, or None if the view would change nothing or cannot be made."""
     if view in ("mirrored", "reversed"):
         transformed = mirrored(scene.example, scene.video.size) if view == "mirrored" else reversed_clip(scene)
         return None if transformed is None else Viewed(view, transformed)
@@ -72,10 +73,12 @@ def _dilated(box: Box, size: tuple[int, int]) -> Box:
 
 
 def paint(image: Image.Image, boxes: Sequence[Box], size: tuple[int, int], *, keep: bool) -> Image.Image:
-    """Return the image with these boxes in the mean colour of the rest; with `keep`, the rest in its mean colour.
+    """Paint the boxes in the mean colour of the remaining image.
+
+    If `keep` is true, paint the remaining image in its mean colour instead.
 
     Args:
-        size: (width, height) in pixels that the boxes refer to.
+        size: (width, height) in pixels to which the boxes refer.
     """
     mask = Image.new("1", image.size)
     pen = ImageDraw.Draw(mask)

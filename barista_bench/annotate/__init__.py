@@ -1,4 +1,4 @@
-"""From a video to a scene graph: contact segments, keyframes, masks between keyframes, identities over segments."""
+"""Turns a video into a scene graph: contact segments, keyframes, masks between keyframes, identities over segments."""
 
 from barista_bench.errors import require_extra
 

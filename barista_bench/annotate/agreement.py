@@ -1,4 +1,4 @@
-"""The agreement of two annotators of one video."""
+"""Measures the agreement of two annotators of one video."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from barista_bench.scene_graph.masks import Rle, mask_ious
 _SAME = 0.5
 _NONE = "none"
 CategorizedObject: TypeAlias = tuple[str, str]
-"""Category and id."""
+"""The category and id of an object."""
 
 
 class AnnotatorAgreement(ProjectRecord, frozen=True, kw_only=True):
-    """Scores of agreement; null without common data.
+    """Scores of agreement; a score is null if the two annotators have no data in common.
 
     Args:
-        keyframes: annotated by both.
-        mask_iou, boundary_f: means over the masks on these; an object drawn by only one of them counts 0.
-        attribute_kappa, relation_kappa: Cohen's, over statements of either about objects that both have, frame by
-            frame.
-        segment_iou: of the frames of contact.
+        keyframes: the number of keyframes that both have annotated.
+        mask_iou, boundary_f: means over the masks on these keyframes. An object that only one annotator has drawn
+            counts as 0.
+        attribute_kappa, relation_kappa: Cohen's kappa, frame by frame, over the statements of both annotators about
+            objects that both have.
+        segment_iou: IoU of the frames with contact.
     """
 
     keyframes: int
@@ -45,7 +46,7 @@ class AnnotatorAgreement(ProjectRecord, frozen=True, kw_only=True):
 def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
     """Compare two people's decisions about one video. Their objects are paired by masks and categories.
 
-    Raises DataError if the videos are not the same file, or a file of either cannot be read.
+    Raises DataError if the videos are not the same file, or if a file of either project cannot be read.
     """
     if first.source.sha256 != second.source.sha256:
         remedy = "start both projects from the same files"
@@ -64,19 +65,19 @@ def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
 
 
 def keyframe_ious(first: VideoFiles, second: VideoFiles) -> dict[int, float]:
-    """Return mean mask IoU, as in `AnnotatorAgreement`, of each keyframe with a drawing by either."""
+    """Return the mean mask IoU, as in `AnnotatorAgreement`, of each keyframe drawn by at least one annotator."""
     shared = _SharedKeyframes(first, second)
     means = {frame: _mean(shared.ious(frame)) for frame in shared.frames}
     return {frame: mean for frame, mean in means.items() if mean is not None}
 
 
 def pair_objects(first: VideoFiles, second: VideoFiles) -> dict[str, str]:
-    """Return the second annotator's objects, by id, with the first annotator's ids."""
+    """Return the first annotator's id for each object of the second annotator, by the second annotator's id."""
     return {other_name: name for (_, name), (_, other_name) in _SharedKeyframes(first, second).pairs.items()}
 
 
 class _SharedKeyframes:
-    """The drawings of two people on the keyframes that both have annotated, their objects matched."""
+    """The drawings of two people on the keyframes that both have annotated, with matched objects."""
 
     def __init__(self, first: VideoFiles, second: VideoFiles) -> None:
         self._mine, self._theirs = _masks(first), _masks(second)
@@ -84,12 +85,12 @@ class _SharedKeyframes:
         self.pairs = _pairs_by_overlap([(self._mine[frame], self._theirs[frame]) for frame in self.frames])
 
     def ious(self, frame: int) -> list[float]:
-        """Return mask IoU of each object of a keyframe; 0 for an object drawn by only one of them."""
+        """Return the mask IoU of each object of a keyframe; 0 for an object that only one annotator has drawn."""
         both, alone = self._mask_pairs(frame)
         return [*(float(mask_ious([rle], [other_rle])[0, 0]) for rle, other_rle in both), *alone]
 
     def boundaries(self, frame: int) -> list[float]:
-        """Return boundary F of each object of a keyframe, as in `ious`."""
+        """Return the boundary F of each object of a keyframe, with the same rule as `ious`."""
         both, alone = self._mask_pairs(frame)
         return [*(float(boundary_f(*map(msgspec.to_builtins, pair))) for pair in both), *alone]
 
@@ -100,7 +101,7 @@ class _SharedKeyframes:
 
 
 def _masks(video: VideoFiles) -> dict[int, dict[CategorizedObject, Rle]]:
-    """Return masks that are not empty by keyframe and object, under the ids of the layers."""
+    """Return the masks that are not empty by keyframe and object, with the objects' ids in the layers."""
     identities = video.identities()
     return {
         keyframe.frame: {
@@ -113,7 +114,7 @@ def _masks(video: VideoFiles) -> dict[int, dict[CategorizedObject, Rle]]:
 def _pairs_by_overlap(
     frames: Sequence[tuple[Mapping[CategorizedObject, Rle], Mapping[CategorizedObject, Rle]]],
 ) -> dict[CategorizedObject, CategorizedObject]:
-    """Pair objects of the two annotators by the sum of their masks' overlaps."""
+    """Pair the objects of the two annotators by the total overlap of their masks."""
     names, other_names = (sorted({name for frame in frames for name in frame[side]}) for side in (0, 1))
     shared = np.zeros((len(names), len(other_names)))
     for mine, theirs in frames:
@@ -131,7 +132,7 @@ def _pairs_by_overlap(
 def _values_by_objects(
     layer: Iterable[LayerAttribute | LayerRelation], names: Mapping[str, str] | None = None
 ) -> dict[tuple[str, ...], list[tuple[str, Range]]]:
-    """Return values and their ranges by objects and type, under the ids in `names`; other objects are left out."""
+    """Return values and their ranges by objects and type, with the ids in `names`; other objects are left out."""
     rows: dict[tuple[str, ...], list[tuple[str, Range]]] = {}
     for entry in layer:
         if names is None or names.keys() >= set(entry.objects):
@@ -146,7 +147,7 @@ def _kappa(
     names: Mapping[str, str],
     frames: int,
 ) -> float | None:
-    """Return kappa over all frames and all keys of either side; several values at once are one label."""
+    """Return kappa over all frames and all keys of both sides; several values at once count as one label."""
     sides = [_values_by_objects(first_layer, names), _values_by_objects(second_layer)]
     keys = sorted(sides[0].keys() | sides[1].keys())
     labels = [[label for key in keys for label in _labels(side.get(key, []), frames)] for side in sides]

@@ -1,15 +1,15 @@
-"""Compute the frames between two keyframes, at a working size.
+"""Compute the masks on the frames between two keyframes, at a working size.
 
-Every object is computed as seen from each keyframe, and both views are blended.
+Each object's mask is computed from each of the two keyframes, and the two results are blended.
 
-Pictures, masks and flow have the working size, the video's with its longer side cut to 640 pixels: pictures RGB,
-(height, width, 3) bytes; masks coverages 0..1. Outlines can be decided by colour within a narrow rim, which helps
-objects of one colour and hurts others.
+Pictures, masks and flow have the working size: the size of the video, reduced to at most 640 pixels on the longer side.
+Pictures are RGB bytes of shape (height, width, 3). Masks give the covered fraction of each pixel, 0..1. Colours can
+correct the outline within a narrow rim. This helps objects of one colour and hurts other objects.
 
-The origin of a frame's pixels comes from dense optical flow, composed from frame to frame back to a keyframe: DIS
-(Kroeger et al., ECCV 2016; arXiv 1603.03590) with OpenCV's medium preset. A map gives the position of each pixel of a
-frame in the keyframe, so no blur accumulates, and an object takes one lookup. Positions are (x, y) in pixels of the
-working size, x to the right and y down.
+Dense optical flow, composed from frame to frame back to a keyframe, tells where a frame's pixels come from. The flow is
+DIS (Kroeger et al., ECCV 2016; arXiv 1603.03590) with OpenCV's medium preset. A map gives each pixel's position in the
+keyframe. So no blur accumulates, and each object needs only one lookup. Positions are (x, y) in pixels of the working
+size, x to the right and y down.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
 
 Gray: TypeAlias = NDArray[np.uint8]
 Plane: TypeAlias = NDArray[np.float32]
-"""One number per pixel of the working size, (height, width)."""
+"""One number per pixel at the working size, shape (height, width)."""
 
-# Pixels that forward and backward flow may disagree by, and what beyond that takes confidence down to 1/e.
+# Forward and backward flow may disagree by the first number of pixels. A further disagreement by the second number
+# reduces the confidence to 1/e.
 _FREE_DISAGREEMENT, _DISAGREEMENT = 1.0, 8.0
-# Grey-level difference where the confidence that a pixel shows the keyframe's content has fallen to 1/e.
+# At this difference in grey levels, the confidence that a pixel shows the keyframe's content has fallen to 1/e.
 _GREY_ERROR = 12.0
-# A correction moves a pixel less than this, and must agree better with the keyframe by this many grey levels.
+# A correction moves a pixel by less than the first number, and must improve the agreement with the keyframe by at least
+# the second number of grey levels.
 _MOST_CORRECTION, _LEAST_GAIN = 6.0, 0.5
-_MOST_FLOW_BYTES = 2**28  # of cached flow: 70 pairs of neighbours at 640 x 360
+_MOST_FLOW_BYTES = 2**28  # bytes of cached flow: 70 pairs of neighbours at 640 x 360
 
 
 class MapToKeyframe(NamedTuple):
-    """The position of each pixel of `frame` in the keyframe.
+    """The position in the keyframe of each pixel of `frame`.
 
     `positions` has shape (height, width, 2), `confidence` is 0..1 per pixel.
     """
@@ -54,11 +56,11 @@ class MapToKeyframe(NamedTuple):
 class NeighbourFlows:
     """Dense optical flow between neighbouring frames.
 
-    Passes from the keyframe before and from the keyframe after need the same two flows, so they are cached for the
-    second pass, as memory permits.
+    The pass from the keyframe before and the pass from the keyframe after need the same two flows. So the flows are
+    cached for the second pass, as far as memory permits.
 
     Args:
-        grays: grey pictures by frame index, all of the working size.
+        grays: grey pictures at the working size, by frame index.
     """
 
     def __init__(self, grays: Mapping[int, Gray]) -> None:
@@ -67,7 +69,7 @@ class NeighbourFlows:
         self._kept: dict[tuple[int, int], tuple[Plane, Plane]] = {}
 
     def flow_between(self, before: int, frame: int) -> tuple[Plane, Plane]:
-        """Return the flow from `frame` back to its neighbour `before`, and forth."""
+        """Return the flow from `frame` to its neighbour `before`, and the flow from `before` to `frame`."""
         if kept := self._kept.pop((frame, before), None):
             return kept[1], kept[0]
         back: Plane = self.method.calc(self.grays[frame], self.grays[before], None)
@@ -78,11 +80,11 @@ class NeighbourFlows:
 
 
 def maps_to_keyframe(flows: NeighbourFlows, order: Sequence[int]) -> Iterator[MapToKeyframe]:
-    """Return the map of each frame of `order` to its first frame, the keyframe, beginning with its identity.
+    """Yield a map to the keyframe for each frame of `order`. The keyframe is the first frame; its map is the identity.
 
     Args:
-        flows: of the frames.
-        order: neighbouring frames, forward or backward.
+        flows: the flows between the frames.
+        order: consecutive frames, forward or backward.
     """
     grays = flows.grays
     keyframe = grays[order[0]]
@@ -106,18 +108,18 @@ def maps_to_keyframe(flows: NeighbourFlows, order: Sequence[int]) -> Iterator[Ma
 
 
 def sample(image: NDArray[np.generic], positions: Plane, *, border: int = cv2.BORDER_REPLICATE) -> Plane:
-    """Return the values of an image (height, width[, channels]) at positions between its pixels, bilinear."""
+    """Return the values of an image (height, width[, channels]) at positions between pixels, bilinearly."""
     return cv2.remap(image, positions, None, cv2.INTER_LINEAR, borderMode=border)
 
 
 def _lengths(vectors: Plane) -> Plane:
-    """Return lengths of vectors (height, width, 2), with the bits of `np.linalg.norm`, in a third of its time."""
+    """Return the lengths of vectors (height, width, 2), exactly equal to `np.linalg.norm`, in a third of its time."""
     x, y = vectors[..., 0], vectors[..., 1]
     return np.sqrt(x * x + y * y)
 
 
 def _correct_drift(positions: Plane, identity: Plane, keyframe: Gray, gray: Gray, flow: cv2.DISOpticalFlow) -> Plane:
-    """Correct positions by the remaining flow between the mapped keyframe and the frame, which stops drift."""
+    """Correct positions by the remaining flow between the mapped keyframe and the frame, to prevent drift."""
     left_over = flow.calc(gray, sample(keyframe, positions), None)
     corrected = sample(positions, identity + left_over)
     gain = _difference(keyframe, positions, gray) - _difference(keyframe, corrected, gray)
@@ -135,14 +137,14 @@ ColourTable: TypeAlias = NDArray[np.float32]
 
 _BINS = 16
 _LEVELS = 256 // _BINS
-_SURROUNDINGS = 12  # pixels around an object for the colours of its surroundings
-_RIM = 3  # pixels on either side of the outline decided by colour
-_FEWEST_PIXELS = 60  # of object and surroundings: a histogram of fewer has no value
-_FLOOR = 1e-4  # of a probability: an unseen colour proves nothing
+_SURROUNDINGS = 12  # pixels around an object that give the colours of its surroundings
+_RIM = 3  # pixels on either side of the outline that colour may change
+_FEWEST_PIXELS = 60  # pixels of the object and of its surroundings: a histogram of fewer pixels is useless
+_FLOOR = 1e-4  # lowest probability of a colour, since an unseen colour proves nothing
 
 
 def colour_table(picture: Picture, mask: Plane) -> ColourTable | None:
-    """Return a table that separates an object's colours from its surroundings; None if either is too small."""
+    """Return a table that separates an object's colours from the colours around it; None if one has few pixels."""
     inside = mask > 0.5
     outside = (_dilate(inside, _SURROUNDINGS) > 0) & ~inside
     if min(inside.sum(), outside.sum()) < _FEWEST_PIXELS:
@@ -153,7 +155,7 @@ def colour_table(picture: Picture, mask: Plane) -> ColourTable | None:
 
 
 def refine(mask: Plane, picture: Picture, table: ColourTable) -> Plane:
-    """Return the mask with its rim decided by colour and by the distance inside the old outline."""
+    """Return the mask after deciding the pixels of its rim by colour and by their distance inside the old outline."""
     inside = mask > 0.5
     rim = (_dilate(inside, _RIM) > 0) & (_dilate(~inside, _RIM) > 0)
     soft = np.clip(cv2.GaussianBlur(mask, (0, 0), _RIM / 2), 0.02, 0.98)
@@ -170,22 +172,22 @@ def _codes(picture: Picture) -> NDArray[np.int64]:
 
 
 def _histogram(codes: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return fractions of the colours, (16 * 16 * 16,), blurred between neighbours."""
+    """Return the fractions of the colours, shape (16 * 16 * 16,), blurred between similar colours."""
     counts = np.bincount(codes, minlength=_BINS**3).reshape(_BINS, _BINS, _BINS)
     return (ndimage.gaussian_filter(counts.astype(np.float32), 0.8) / codes.size).ravel()
 
 
 WORKING_SIDE = 640
-_LEAST_WEIGHT = 1e-3  # of a pixel: one side must win if neither can be trusted
+_LEAST_WEIGHT = 1e-3  # weight of a pixel: one side must win even if neither side can be trusted
 
 
 class WorkingFrames:
-    """Consecutive frames of a video at the working size, read at once.
+    """Consecutive frames of a video at the working size, all read at the start.
 
     Args:
         frames: the video.
         span: indices of the frames.
-        in_colour: keep pictures beside their grey levels.
+        in_colour: keep the colour pictures as well as the grey pictures.
     """
 
     def __init__(self, frames: FrameReader, span: range, *, in_colour: bool = False) -> None:
@@ -202,16 +204,16 @@ class WorkingFrames:
                 self.pictures[index] = picture
 
     def shrink(self, rle: Rle) -> Plane:
-        """Return the fraction of each pixel that a mask covers, 0..1."""
+        """Return the fraction of each pixel that a mask covers, 0..1, at the working size."""
         return cv2.resize(decode_mask(rle).astype(np.float32), self._size, interpolation=cv2.INTER_AREA)
 
     def enlarge(self, coverage: Plane) -> Rle:
-        """Return the mask of the video's size where more than half is covered."""
+        """Return a mask of the video's size, with the pixels that are more than half covered."""
         return encode_mask(cv2.resize(coverage, (self._width, self._height), interpolation=cv2.INTER_LINEAR) > 0.5)
 
 
 class KnownMask(NamedTuple):
-    """The known mask of an object at an end of a stretch: the mask of keyframe `source`, or propagated from it."""
+    """The known mask of an object at an end of a stretch: keyframe `source` has it, or it is propagated from there."""
 
     rle: Rle
     source: int
@@ -219,7 +221,7 @@ class KnownMask(NamedTuple):
 
 
 class Blend(NamedTuple):
-    """An object on a frame: the covered fraction of each pixel, 0..1, and its confidence, 0..1."""
+    """The result for an object on a frame: the covered fraction of each pixel, 0..1, and the confidence, 0..1."""
 
     coverage: Plane
     confidence: float
@@ -228,13 +230,13 @@ class Blend(NamedTuple):
 def blend_frames(
     working: WorkingFrames, span: range, left: Mapping[str, KnownMask], right: Mapping[str, KnownMask]
 ) -> Iterator[tuple[int, dict[str, Blend]]]:
-    """Return each frame of a stretch with its objects; absent objects have an empty coverage.
+    """Yield each frame of a stretch with its objects; absent objects cover no pixels.
 
     Args:
-        working: holds the frames of the stretch.
+        working: the frames of the stretch, and possibly others.
         span: the frames from one keyframe to the next, or from an end of the video to a keyframe, both included.
-        left: objects known on the first frame; empty if it is not a keyframe.
-        right: the same of the last frame.
+        left: objects known on the first frame; empty if the first frame is not a keyframe.
+        right: objects known on the last frame; empty if the last frame is not a keyframe.
     """
     from_right = {view.frame: view for view in views_from_keyframe(working, span[::-1], right)} if right else {}
     from_left = views_from_keyframe(working, span, left) if left else iter(())
@@ -244,19 +246,19 @@ def blend_frames(
 
 
 class KeyframeView(NamedTuple):
-    """A frame as seen from one keyframe: its objects, and the confidence of each pixel, 0..255."""
+    """A frame computed from one keyframe: its objects, and the confidence of each pixel, 0..255."""
 
     frame: int
     objects: dict[str, _Crop]
     confidence: NDArray[np.uint8]
 
     def confidence_within(self, region: NDArray[np.bool_]) -> float:
-        """Return mean confidence of a non-empty region, 0..1."""
+        """Return the mean confidence of a region that is not empty, 0..1."""
         return float(self.confidence[region].mean()) / 255
 
 
 class _Crop(NamedTuple):
-    """Coverage 0..255 around an object: complete planes of many objects and frames would take gigabytes."""
+    """Coverage, 0..255, around an object: full planes for many objects and frames would take gigabytes."""
 
     top: int
     left: int
@@ -270,12 +272,12 @@ class _Crop(NamedTuple):
 
     @property
     def box(self) -> tuple[int, int, int, int]:
-        """Top, left, bottom, right."""
+        """The top, left, bottom and right edges."""
         height, width = self.coverage.shape
         return self.top, self.left, self.top + height, self.left + width
 
     def plane(self, shape: tuple[int, ...], corner: tuple[int, int] = (0, 0)) -> Plane:
-        """Return coverage 0..1 of the complete frame, or of a part of this shape with top left corner `at`."""
+        """Return the coverage, 0..1, of the full frame, or of a part of this shape with top left `corner`."""
         plane = np.zeros(shape, dtype=np.float32)
         top, left, bottom, right = self.box
         plane[top - corner[0] : bottom - corner[0], left - corner[1] : right - corner[1]] = self.coverage / np.float32(
@@ -285,7 +287,7 @@ class _Crop(NamedTuple):
 
 
 def views_from_keyframe(working: WorkingFrames, order: range, masks: Mapping[str, KnownMask]) -> Iterator[KeyframeView]:
-    """Return the frames of `order` as seen from the first of them, with known objects."""
+    """Yield the frames of `order`, computed from the first of them, with their known objects."""
     coverages = {name: working.shrink(mask.rle) for name, mask in masks.items()}
     for to_keyframe in maps_to_keyframe(working.flows, order):
         objects = {
@@ -323,7 +325,7 @@ def _blend_objects(frame: int, sides: Sequence[tuple[KeyframeView, Mapping[str, 
 
 
 def _nearness(frame: int, sources: Sequence[int]) -> list[float]:
-    """Return the nearness of each of one or two keyframes, 0..1, with sum 1."""
+    """Return the nearness of each of one or two keyframes to a frame, 0..1; the sum is 1."""
     if len(sources) == 1:
         return [1.0]
     before, after = sources

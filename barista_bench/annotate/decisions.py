@@ -1,4 +1,4 @@
-"""People's decisions enter a project only here, from a file with any part of them.
+"""Adds people's decisions to a project, from a file that has one or several of these parts.
 
     {"video": "clip", "by": "anna", "when": "2026-01-31", "seconds": 40,
      "confidence": [0.1, null, ...] or "contacts": [[30, 90], ...],
@@ -13,9 +13,10 @@
      "withdrawn": [90],
      "edits": [{"edit": "merge", "into": "cup-1", "objects": ["cup-2"]}]}
 
-Masks may also be COCO polygons, or ids of proposals. Layers replace the layers accepted before, prompts those of their
-frames. A keyframe's masks are added to those of its frame, or replace them if it is complete. All accepted annotations
-of withdrawn frames are removed. Everything is checked before the first file is written.
+Decisions enter a project in no other way. Masks may also be COCO polygons, or ids of proposals. Layers replace the
+layers accepted earlier, and prompts replace earlier prompts on the same frames. Masks of a complete keyframe replace
+the masks of its frame; masks of other keyframes are added to them. For withdrawn frames, all accepted annotations are
+removed. Everything is checked before the first file is written.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ _FORMAT = "see docs/your_own_videos.md for the format"
 
 
 class DecidedKeyframe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Decisions about a keyframe. `proposals`: id in proposals.json of an object's mask."""
+    """The decisions about a keyframe. `proposals` maps an object to the id in proposals.json of its mask."""
 
     frame: Frame
     complete: bool = True
@@ -82,7 +83,7 @@ class DecidedKeyframe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The decisions of one file, or the equivalent of a graph or of tracks."""
+    """The decisions of one file; a graph or tracks can be converted to this form."""
 
     video: Name
     by: str | None = None
@@ -99,9 +100,10 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def read_decisions(path: Path) -> Decisions:
-    """Read a JSON file; or a CSV file of confidences with columns `frame` and `confidence`, named as its video.
+    """Read decisions from a JSON file, or confidences from a CSV file.
 
-    Raises DataError, which names the file, and the field or line.
+    The CSV file is named after its video, and has the columns `frame` and `confidence`. Raises
+    DataError, which names the file and the field or line.
     """
     content = read_bounded(path, MAX_BYTES, remedy="name the file of decisions")
     if path.suffix.casefold() == ".csv":
@@ -128,7 +130,7 @@ def _confidences(content: bytes, path: Path) -> list[float | None]:
 
 
 def decisions_of_tracks(tracks: MaskTracks) -> Decisions:
-    """Return masks made with other tools as decisions about each frame that they annotate."""
+    """Return masks from other tools as decisions about each frame that the masks annotate."""
     keyframes = [
         DecidedKeyframe(
             frame=frame,
@@ -143,11 +145,13 @@ def decisions_of_tracks(tracks: MaskTracks) -> Decisions:
 def decisions_of_graph(
     graph: VideoGraph, frames: Collection[int] | None = None, left_out: Counter[str] | None = None
 ) -> Decisions:
-    """Return an annotated video of a release as decisions. Contacts are those of its hands.
+    """Return an annotated video of a release as decisions; the contacts are the contacts of its hands.
 
     Args:
-        frames: frames to take masks and attributes from; None for all. The other layers cover the complete video.
-        left_out: counts the unusable records of the file by reason. Their frames are incomplete.
+        frames: the frames whose masks and attributes are used; None for all frames. The other layers are used for the
+            complete video.
+        left_out: a counter that receives the number of unusable records by reason. Frames with unusable records count
+            as incomplete.
 
     Raises:
         DataError: a mask is missing or broken, and `left_out` is None.
@@ -187,7 +191,7 @@ def decisions_of_graph(
 
 
 def layers_of(graph: VideoGraph) -> Layers:
-    """Return the layers of a release (except masks), with ranges inside the video."""
+    """Return the layers of a release, except masks, with ranges cut to the video."""
     release, count = graph.records.release, graph.frame_count
 
     def within(ranges: Iterable[ReleaseRange]) -> list[Range]:
@@ -224,10 +228,12 @@ def _raw(rle: Rle) -> msgspec.Raw:
 
 
 def keep_accepted(decisions: Decisions, accepted: AcceptedFile) -> tuple[Decisions, int]:
-    """Return decisions that remove nothing: masks accepted earlier that complete keyframes lack are added to them.
+    """Return decisions that remove no accepted mask.
+
+    If a complete keyframe lacks a mask that was accepted earlier, this mask is added to the keyframe.
 
     Returns:
-        The decisions, and how many masks were added.
+        The decisions, and the number of added masks.
     """
     former = {keyframe.frame: keyframe for keyframe in accepted.keyframes}
     keyframes, count = [], 0
@@ -243,7 +249,7 @@ def keep_accepted(decisions: Decisions, accepted: AcceptedFile) -> tuple[Decisio
 
 
 def accept(project: Project, decisions: Decisions, by: str | None = None) -> list[str]:
-    """Check decisions and write them. Except for edits, repeating this changes nothing more.
+    """Check decisions and write them. Writing the same decisions again changes nothing, except that edits are repeated.
 
     Args:
         by: the person, if the file does not name one.
@@ -252,7 +258,8 @@ def accept(project: Project, decisions: Decisions, by: str | None = None) -> lis
         The files written.
 
     Raises:
-        DataError: names the video, the field and the remedy; nothing was written.
+        DataError: the decisions are invalid, and nothing was written. The message names the video, the field and the
+            remedy.
         ConfigError: another process writes the project.
     """
     with writing(project.folder):

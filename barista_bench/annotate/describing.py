@@ -1,7 +1,8 @@
-"""Attributes, relations and activities described by a vision-language model: unverified until a person accepts them.
+"""Lets a vision-language model describe attributes, relations and activities; a person must accept its claims.
 
-Each keyframe is shown as filmed and with its objects marked by numbers, each stretch of contact by a few of its frames.
-Every answer is written immediately, so that the same call after an interruption asks only the remaining questions.
+The model sees each keyframe twice: as filmed, and with numbers on its objects. For each stretch of contact, it sees a
+few frames. Every answer is written immediately. So the same call after an interruption asks only the remaining
+questions.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import decode_mask
 from barista_bench.scene_graph.release import MALFORMED
 
-_SHOWN = 4  # frames of a stretch of contact
+_SHOWN = 4  # frames shown for a stretch of contact
 _LONGEST = 200  # characters of a `Name`
 
 
 class VideoDescription(NamedTuple):
-    """Number of answered questions about a video, number of unusable answers, and errors."""
+    """The number of answered questions about a video, the number of unusable answers, and the errors."""
 
     video_id: str
     questions: int = 0
@@ -73,23 +74,23 @@ class _SegmentAnswer(msgspec.Struct):
 
 
 class _Question(NamedTuple):
-    """A question about the keyframe at `span[0]`, with objects numbered from 1, or, without objects, a stretch."""
+    """A question about the keyframe at `span[0]`, with objects numbered from 1; without objects, about a stretch."""
 
     key: str
     span: records.Range
     names: list[str]
     prompt: Prompt
     images: Callable[[], tuple[Image.Image, ...]]
-    frames: tuple[int, ...]  # one an image
+    frames: tuple[int, ...]  # one frame per image
     schema: Mapping[str, object]
 
 
 def describe(project: Project, model: Model, config: GenerationConfig) -> Iterator[VideoDescription]:
     """Ask a model about all keyframes and stretches of contact of each video, and write `described.json`.
 
-    Failed questions (`Failure`) are asked again by the next call. A video that is not propagated yet, or unusable, is
-    skipped. Raises ConfigError if the model reads only text, since all questions show pictures, or another process
-    writes the project.
+    The next call repeats failed questions (`Failure`). Videos that are not propagated yet, or cannot be used, are
+    skipped. Raises ConfigError if another process writes the project, or if the model reads only text, since all
+    questions show pictures.
     """
     if reads_text_alone(model):
         what = "reads text alone, and every question about a video shows pictures"
@@ -205,7 +206,7 @@ def _array(**properties: object) -> dict[str, object]:
 def _described_file(
     questions: list[_Question], answers: Mapping[str, str], count: int, provenance: records.Provenance
 ) -> records.DescribedFile:
-    """Return the claims of the answers; claims about a keyframe hold until the next keyframe asked about."""
+    """Return the claims in the answers. A claim about a keyframe holds until the next keyframe that was asked about."""
     unusable = 0
     claims: dict[int, set[records.Claim]] = {}
     activities = []
@@ -233,7 +234,7 @@ def _described_file(
 
 
 def _claims(answer: _KeyframeAnswer, names: list[str]) -> Iterator[records.Claim]:
-    """Return the claims about shown marks, with words that are valid in a file of layers."""
+    """Return the claims about the numbered objects, in words that are valid in a file of layers."""
     names_by_mark = dict(enumerate(names, start=1))
     items: list[_AnsweredAttribute | _AnsweredRelation] = [*answer.attributes, *answer.relations]
     for item in items:

@@ -1,7 +1,7 @@
-"""Export a project as a release of scene graphs, with statistics of the annotation; and as masks for other tools.
+"""Exports a project as a release of scene graphs with statistics of the annotation, or as masks for other tools.
 
-Only accepted annotations are written: layers come from `accepted_layers.json`, within the vocabulary. Videos are copied
-packet by packet, without sound, and without their containers' metadata of place, time and device.
+Only accepted annotations are written. Layers come from `accepted_layers.json`; terms that the vocabulary lacks are left
+out. Videos are copied packet by packet, without sound and without metadata such as place, time and device.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _REMEDY = "run `barista-bench annotate run` until it is done"
 
 
 class VideoStatistics(ProjectRecord, frozen=True, kw_only=True):
-    """Counts of annotations in a video, and of the work for them.
+    """Counts of a video's annotations, and of the work for them.
 
-    `people` counts masks by the person who accepted them, `models` names the models of the tracks; `left_out` are terms
-    of layers that are not in the vocabulary.
+    `people` is the number of masks that each person accepted. `models` has the names of the models that made the
+    tracks. `left_out` has the terms of layers that the vocabulary lacks.
     """
 
     frames: int
@@ -67,20 +67,20 @@ class VideoStatistics(ProjectRecord, frozen=True, kw_only=True):
 
 
 class Statistics(ProjectRecord, frozen=True, kw_only=True):
-    """annotation.json: statistics by video, and the videos left out, with the reason."""
+    """The content of annotation.json: statistics by video, and the videos that were left out, with the reason."""
 
     videos: dict[str, VideoStatistics]
     left_out: dict[str, str]
 
 
 def export(folder: Path, out: Path, *, second: Path | None = None, num_proc: int = 1) -> Statistics:
-    """Write all finished videos of a project in the release layout, and `annotation.json` beside them.
+    """Write all finished videos of a project in the layout of a release, and write `annotation.json` beside them.
 
     Args:
-        folder: of the project.
-        out: new or empty.
-        second: a project of the same videos by another annotator, to measure agreement with.
-        num_proc: processes.
+        folder: the folder of the project.
+        out: a new or empty folder.
+        second: a project of the same videos by another annotator, to measure the agreement.
+        num_proc: the number of processes.
 
     Raises:
         ConfigError: `out` is not empty.
@@ -107,7 +107,7 @@ def _export_video(folder: Path, target: Path, second: Path | None, video_id: str
         release, owners = _release(video, layers)
         second_video = open_project(second).video(video_id) if second else None
         (target / video_id).mkdir()
-        with video.open():  # it is still the file that was annotated
+        with video.open():  # checks that the file is still the annotated file
             remux(video.path, target / video_id / VIDEO_FILE)
         write_whole(target / video_id / ANNOTATION_FILE, encode(release))
         return VideoStatistics(
@@ -171,7 +171,7 @@ def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[st
 
 
 def _release_id(video_sha256: str, name: str) -> str:
-    """Return the id of an object in the release: unchanged if it is a UUID, as in an imported release."""
+    """Return the id of an object in the release. An id that is a UUID, as in an imported release, stays unchanged."""
     try:
         return str(uuid.UUID(name))
     except ValueError:
@@ -191,7 +191,7 @@ def _annotations(line: TrackLine, ids: dict[str, str], height: int, width: int) 
 
 
 def as_mask_tracks(video: VideoFiles) -> MaskTracks:
-    """Return a video's tracks for other tools. Raises DataError if there are none yet."""
+    """Return the tracks of a video in the form for other tools. Raises DataError if the video has no tracks yet."""
     source, identities = video.source, video.identities()
     size = (source.height, source.width)
     masks = {line.frame: {name: Rle(mask.counts, size) for name, mask in line.masks.items()} for line in video.tracks()}

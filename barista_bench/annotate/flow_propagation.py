@@ -1,7 +1,7 @@
-"""Propagation by dense optical flow from the keyframes: without weights, on any machine; the offline default.
+"""Propagates masks from keyframes by dense optical flow, without weights and on any machine; the offline default.
 
-Masks come from the keyframes before and after a frame, and are blended by nearness in time and by how well each
-keyframe explains the frame.
+The masks of a frame come from the keyframes before and after it. They are weighted by nearness in time, and by how well
+each keyframe explains the frame.
 """
 
 from __future__ import annotations
@@ -40,22 +40,23 @@ from barista_bench.models.base import ModelIdentity
 from barista_bench.scene_graph.masks import mask_ious
 
 _REACH_S = 2.0
-_LONGEST = 600  # frames without a keyframe: a stretch is held at once, 0.5 to 1.5 MB a frame
-_TRIALS = 4  # maximum number of left-out keyframes to find the objects where colour helps
+_LONGEST = 600  # frames between keyframes: a stretch is in memory as a whole, at 0.5 to 1.5 MB per frame
+_TRIALS = 4  # maximum number of keyframes to leave out when testing which objects colour helps
 
 _RULES = "2"
-"""Version of the rules; masks propagated with earlier versions are propagated again."""
+"""Version of the rules. If masks were propagated with an earlier version, they are propagated again."""
 KnownObjects: TypeAlias = dict[str, KnownMask]
 
 
 class FlowPropagator:
-    """Dense optical flow from the keyframes on both sides of a frame.
+    """Propagates masks by dense optical flow from the keyframes on both sides of a frame.
 
-    Confidence is how well the surer keyframe explains the object's pixels, times the agreement of both sides on them.
+    The confidence of a mask is a product: how well the surer keyframe explains the object's pixels, times the agreement
+    of both sides on these pixels.
 
     Args:
-        colour: decide the rim by colour for objects where this is better on left-out keyframes; takes up to twice the
-            time.
+        colour: decide the rim of an object by colour, if this gives better masks on left-out keyframes. Propagation
+            then takes up to twice the time.
     """
 
     def __init__(self, *, colour: bool = False) -> None:
@@ -69,7 +70,7 @@ class FlowPropagator:
     def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
         """Return masks as in `Propagator.propagate`.
 
-        Also raises DataError for more than 600 frames without a keyframe.
+        Also raises DataError if more than 600 frames in a row have no keyframe.
         """
         check_keyframes(frames, keyframes, span)
         indices = sorted(keyframes)
@@ -90,14 +91,14 @@ class FlowPropagator:
                 if frame_masks.frame == after:
                     bridged = {n: mask for n, mask in frame_masks.masks.items() if n not in keyframes[after]}
                     yield FrameMasks(after, dict(sorted((bridged | given_masks(keyframes[after])).items())))
-                elif frame_masks.frame != before:  # the end of the previous stretch
+                elif frame_masks.frame != before:  # this frame is also the end of the previous stretch
                     yield frame_masks
 
 
 def _stretch_masks(
     frames: FrameReader, span: range, left: KnownObjects, right: KnownObjects, coloured: frozenset[str]
 ) -> Iterator[FrameMasks]:
-    """Return the masks of all frames of a stretch; see `blend_frames`."""
+    """Yield the masks on all frames of a stretch; see `blend_frames`."""
     working = WorkingFrames(frames, span, in_colour=bool(coloured))
     tables = _colour_tables(working, span, left, right, coloured)
     for frame, blends in blend_frames(working, span, left, right):
@@ -116,7 +117,9 @@ def _given_objects(keyframes: Keyframes, frame: int) -> KnownObjects:
 
 
 def _known_at_keyframes(frames: FrameReader, keyframes: Keyframes, order: Sequence[int]) -> dict[int, KnownObjects]:
-    """Return the masks of each keyframe; objects that it does not mention are propagated from the keyframes before it.
+    """Return the objects known at each keyframe.
+
+    If a keyframe does not mention an object, the object's mask is propagated from the keyframe before it in `order`.
 
     Args:
         order: all keyframes, forward or backward.
@@ -129,7 +132,10 @@ def _known_at_keyframes(frames: FrameReader, keyframes: Keyframes, order: Sequen
 
 
 def _carry_masks(frames: FrameReader, start: int, end: int, known_objects: KnownObjects) -> KnownObjects:
-    """Propagate objects known at one keyframe to the next. An object that is lost on the way is unknown."""
+    """Propagate objects that are known at one keyframe to the next.
+
+    An object that gets lost on the way becomes unknown.
+    """
     carried = {name: mask for name, mask in known_objects.items() if is_empty(mask.rle)}
     if len(carried) == len(known_objects):
         return carried
@@ -146,10 +152,10 @@ def _carry_masks(frames: FrameReader, start: int, end: int, known_objects: Known
 def _weaken_absences(
     frames: FrameReader, order: Sequence[int], known_at: dict[int, KnownObjects], opposite: Mapping[int, KnownObjects]
 ) -> None:
-    """Reduce the confidence of an absence propagated past a keyframe that does not mention the object.
+    """Reduce the confidence that an object is absent, if this was propagated past a keyframe that does not mention it.
 
-    It is multiplied by the confidence of the flow where the object is seen from the other side. A propagated mask loses
-    confidence in the same way.
+    The confidence is multiplied by the confidence of the flow at the place where the other side sees the object. A
+    propagated mask loses confidence in the same way.
     """
     for before, after in pairwise(order):
         doubted = {
@@ -169,7 +175,7 @@ def _weaken_absences(
 
 
 def _view_from(frames: FrameReader, start: int, end: int, objects: KnownObjects) -> tuple[WorkingFrames, KeyframeView]:
-    """Return frame `end` as seen from `start`, before or after it."""
+    """Return frame `end` computed from frame `start`, which may be before or after it."""
     span = range(min(start, end), max(start, end) + 1)
     working = WorkingFrames(frames, span)
     (view,) = deque(views_from_keyframe(working, span if start < end else span[::-1], objects), maxlen=1)
@@ -179,7 +185,7 @@ def _view_from(frames: FrameReader, start: int, end: int, objects: KnownObjects)
 def _colour_tables(
     working: WorkingFrames, span: range, left: KnownObjects, right: KnownObjects, names: frozenset[str]
 ) -> dict[str, ColourTable]:
-    """Return the colours of objects by their masks on the first frame, or if these are too small, on the last."""
+    """Return each object's colours, from its mask on the first frame, or on the last if that mask is too small."""
     tables: dict[str, ColourTable] = {}
     for frame, known_objects in ((span[0], left), (span[-1], right)):
         for name in names.intersection(known_objects).difference(tables):

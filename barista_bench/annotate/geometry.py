@@ -1,9 +1,10 @@
-"""Propose attributes and relations from masks and keyframes: unverified until a person accepts them.
+"""Propose attributes and relations from masks and keyframes; a person must accept them.
 
-From masks: a hand touches an object if its far end (from the edge over which it reaches into the picture) is at the
-object and does not sweep over it. It holds the object if both move together against the rest of the picture. Boxes give
-objects that stand on or lie inside others. There is no depth: a hand resting in front of an object counts as touching
-it, and an object behind another as inside it. From keyframes: a person's attributes, carried forward.
+Masks show contacts. A hand reaches into the picture over an edge, and its far end is the part farthest from that edge.
+If the far end is at an object and does not sweep over it, the hand touches the object. If hand and object also move
+together against the rest of the picture, the hand holds the object. Boxes show which objects stand on other objects or
+lie inside them. Depth is unknown: a hand in front of an object counts as touching the object, and an object behind
+another counts as inside it. Keyframes give a person's attributes, which are carried forward.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from barista_bench.scene_graph.masks import Rle, decode_mask, mask_boxes
 
 _SAMPLES = 10  # frames examined per second
 _GAP_S, _SHORTEST_S = 0.3, 0.3
-_NEAR = 0.005  # of the width: the distance of a hand that counts as touching
-_FAR_END = 0.05  # of the width around the point of a hand that is farthest from the edge: fingers, not the arm
-_SWEEPS = 0.02  # of the width, against the object, between two looks
-_MOVED = 0.006  # as above: a held object moves
-_FARTHEST = 0.97  # quantile of distances: single pixels are noise
+_NEAR = 0.005  # of the width: a hand at this distance touches the object
+# Of the width, around the point of a hand farthest from the edge: this contains the fingers, not the arm.
+_FAR_END = 0.05
+_SWEEPS = 0.02  # of the width: a hand that moves this far against the object between two samples sweeps over it
+_MOVED = 0.006  # of the width: an object that moves this far between two samples is moving
+_FARTHEST = 0.97  # quantile of the distances, since the largest may come from single wrong pixels
 _INSIDE = 0.9
 _TOUCHES, _HOLDS, _ON, _IN = "touches", "holds", "on", "inside"
 Floats: TypeAlias = NDArray[np.float64]
@@ -33,13 +35,16 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 class _FrameObjects(NamedTuple):
-    """A frame's objects; boxes are `[x, y, width, height]`, centres and far ends of hands `[x, y]`, in pixels."""
+    """A frame's objects.
+
+    Boxes are `[x, y, width, height]`; centres and far ends of hands are `[x, y]`; all in pixels.
+    """
 
     names: list[str]
     boxes: Floats
     centres: dict[str, Floats]
     far_ends: dict[str, Floats]
-    """Far ends of hands that reach over the picture's edge."""
+    """The far end of each hand that reaches into the picture over an edge."""
 
 
 def propose_layers(
@@ -54,8 +59,8 @@ def propose_layers(
 
     Args:
         tracks: all frames in order.
-        keyframes: with ids as in the tracks.
-        categories: by object.
+        keyframes: keyframes with the ids of the tracks.
+        categories: the category of each object.
         size: (height, width) in pixels.
         fps: frames per second.
     """
@@ -86,12 +91,13 @@ def propose_layers(
 
 
 def carry_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> dict[Claim, list[Range]]:
-    """Return the statements of each keyframe about an object, until the next keyframe with statements about it.
+    """Return the ranges of all statements on keyframes about objects.
 
-    The first statements hold from the start.
+    A statement holds until the next keyframe with statements about the same object. The first statements about an
+    object also hold before their keyframe.
 
     Args:
-        count: frames of the video.
+        count: number of frames of the video.
     """
     stated: dict[str, dict[int, set[Claim]]] = {}
     for keyframe in keyframes:
@@ -102,11 +108,13 @@ def carry_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> dict[Cla
 
 
 def until_next(stated: Mapping[int, Collection[Claim]], count: int) -> dict[Claim, list[Range]]:
-    """Carry statements on some frames, at least one, to the next one; the first hold from the start.
+    """Return the ranges of statements; a statement holds until the next frame with statements.
+
+    The first statements also hold before their frame.
 
     Args:
-        stated: claims by frame.
-        count: frames of the video.
+        stated: claims by frame, for at least one frame.
+        count: number of frames of the video.
     """
     frames = sorted(stated)
     ranges: dict[Claim, list[Range]] = {}
@@ -124,7 +132,7 @@ def _frame_objects(line: TrackLine, hand_masks: Mapping[str, Mask], size: tuple[
 
 
 def _far_end(mask: Mask) -> Floats | None:
-    """Return the point of a mask farthest from its part at the picture's edge; None if it does not touch the edge."""
+    """Return the mask's point farthest from its part at the picture's edge; None if the mask is not at the edge."""
     rim = np.zeros_like(mask)
     rim[[0, -1]], rim[:, [0, -1]] = True, True
     at_edge = np.argwhere(mask & rim)
@@ -143,7 +151,7 @@ def _contacts(
     hand_masks: Mapping[str, Mask],
     size: tuple[int, int],
 ) -> list[tuple[str, str]]:
-    """Return hands and the objects that their far ends reach without sweeping over them."""
+    """Return pairs of a hand and an object that the hand's far end reaches without sweeping over it."""
     reach = max(2, round(_NEAR * size[1]))
     pairs = []
     for row, hand in enumerate(now.names):
@@ -167,7 +175,7 @@ def _contacts(
 
 
 def _motion_against(hand: str, name: str, before: _FrameObjects, now: _FrameObjects) -> float:
-    """Return how many pixels a hand has moved against an object since the last look; 0 if unknown."""
+    """Return how many pixels a hand has moved against an object since the last sample; 0 if unknown."""
     ends = (before.far_ends, now.far_ends) if hand in before.far_ends and hand in now.far_ends else None
     start, end = ends or (before.centres, now.centres)
     if hand not in start or name not in before.centres:
@@ -181,7 +189,7 @@ def _overlaps(boxes: Floats, row: int, reach: int) -> NDArray[np.bool_]:
 
 
 def _moves_along(pair: tuple[str, str], before: _FrameObjects, now: _FrameObjects, size: tuple[int, int]) -> bool:
-    """Whether an object moves with the hand rather than with the rest of the picture."""
+    """Return True if an object moves with the hand rather than with the rest of the picture."""
     if not all(name in before.centres for name in pair):
         return False
     other_motions = [now.centres[n] - before.centres[n] for n in now.names if n in before.centres and n not in pair]
@@ -192,7 +200,7 @@ def _moves_along(pair: tuple[str, str], before: _FrameObjects, now: _FrameObject
 
 
 def _places(objects: _FrameObjects, categories: Mapping[str, str], domain: Domain) -> list[Claim]:
-    """Return objects on and in others, except hands; each object in or on the smallest that fits."""
+    """Return the objects, except hands, that are on or in other objects; the smallest fitting place counts."""
     rows = [row for row, name in enumerate(objects.names) if domain.side(categories[name]) is None]
     claims: list[Claim] = []
     for row in rows:

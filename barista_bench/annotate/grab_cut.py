@@ -1,7 +1,7 @@
-"""Masks from boxes, clicks and strokes without weights: OpenCV's grabCut on a crop; the default segmenter.
+"""Makes masks from boxes, clicks and strokes without weights, by OpenCV's grabCut on a crop; the default segmenter.
 
-Colours inside and outside are modelled by mixtures of Gaussians, and the cut between them follows edges in the picture
-(Rother, Kolmogorov, Blake: GrabCut, SIGGRAPH 2004). Measured in `perf/README.md`.
+Mixtures of Gaussians model the colours inside and outside, and the cut between them follows edges in the picture
+(Rother, Kolmogorov, Blake: GrabCut, SIGGRAPH 2004). `perf/README.md` has measurements.
 """
 
 from __future__ import annotations
@@ -17,29 +17,30 @@ from numpy.typing import NDArray
 from barista_bench.annotate.proposals import SegmentedMask, ShapePrompt
 from barista_bench.models.base import ModelIdentity
 
-_SIDE = 320  # maximum pixels of the longer side of the crop that is cut
-_LEAST_SIDE = 160  # minimum, for a small object
-_MARGIN = 0.25  # of the box's longer side: margin around it with certain outside colours
-_AROUND_CLICKS = 0.08  # of the picture's longer side: search distance without a box
-_TOUCH = 0.03  # of the area's longer side: radius around a click that certainly has its label
-_PATCH = 0.12  # radius for connected pixels of the same colour
-_LIKE = 10  # of 255, in each channel: the same colour
+_SIDE = 320  # maximum of the crop's longer side, in pixels
+_LEAST_SIDE = 160  # minimum of the crop's longer side, for a small object
+_MARGIN = 0.25  # margin around the box, as a fraction of its longer side; the colours there are certainly outside
+_AROUND_CLICKS = 0.08  # distance to search without a box, as a fraction of the picture's longer side
+_TOUCH = 0.03  # radius around a click that certainly has the click's label, as a fraction of the area's longer side
+_PATCH = 0.12  # radius for connected pixels of the same colour, as a fraction of the area's longer side
+_LIKE = 10  # difference in each channel, of 255, up to which two colours count as the same
 _ROUNDS = 4
-_MOST_CHANGED = 0.7  # of the mask's area: if clicks would change more, only the patches at them change
-_FREE_GROWTH = 0.05  # of the mask's area: a later click may add more only if an earlier one changed as much
-_SPECK = 0.02  # of the mask's area: smaller parts without clicks are removed
+# Fraction of the mask's area: if clicks would change more, only the patches around the clicks change.
+_MOST_CHANGED = 0.7
+_FREE_GROWTH = 0.05  # fraction of the mask's area: a later click may add more only if an earlier click changed as much
+_SPECK = 0.02  # fraction of the mask's area: smaller parts without clicks are removed
 
 Area = tuple[int, int, int, int]
 """Left, top, right, bottom in pixels, half-open."""
 Click = tuple[tuple[int, int], bool]
-"""Column and row in the crop, and whether that is inside."""
+"""Column and row in the crop, and True if the click marks the inside."""
 
 
 class GrabCutSegmenter:
-    """A `Segmenter`. A score is the IoU of the given box with the box around the mask; 1 if only points are given.
+    """A `Segmenter` whose score is the IoU of the given box with the box around the mask; 1 if only points are given.
 
-    Pixels outside a box are outside, unless a click marks them as inside. If colours do not separate, the mask is the
-    box.
+    Pixels outside the box are outside the object, unless a click marks them as inside. If colours do not separate
+    object and surroundings, the mask is the box.
     """
 
     def __init__(self) -> None:
@@ -48,7 +49,7 @@ class GrabCutSegmenter:
         )
 
     def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
-        """Return masks of prompts, as `Segmenter.segment`."""
+        """Return a mask for each prompt; see `Segmenter.segment`."""
         return [_segment(picture, prompt) for prompt in prompts]
 
 
@@ -81,7 +82,7 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
         most = math.inf
         for start, end in pairwise([*starts, len(clicks)]):
             before = inside
-            # People correct the largest error first.
+            # People usually correct the largest error first.
             limit = max(most, _FREE_GROWTH * before.sum()) if clicks[start][1] else math.inf
             inside = _correct(before, crop, marks, clicks[:end], start, reach, limit)
             change = int((inside ^ before).sum())
@@ -95,7 +96,7 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
 
 
 def _begins_correction(clicks: Sequence[Click], number: int, reach: float) -> bool:
-    """Whether a click begins a correction, instead of continuing a stroke, which is many points and one cut."""
+    """Return True if a click begins a correction, and False if it continues a stroke of several points."""
     (place, is_inside), (previous, was_inside) = clicks[number], clicks[number - 1]
     is_far = np.hypot(place[0] - previous[0], place[1] - previous[1]) > _PATCH * reach
     return number == 0 or is_inside != was_inside or bool(is_far)
@@ -112,8 +113,8 @@ def _correct(
 ) -> NDArray[np.bool_]:
     """Return the mask after the clicks from `first` on, which all have the same label.
 
-    Only pixels connected to them change. If these are more than `most`, or much of the mask, only the patches at the
-    clicks change.
+    Only pixels that are connected to these clicks change. If there are more than `most` such pixels, or if they are a
+    large part of the mask, only the patches around the clicks change.
     """
     marked = marks.copy()
     _mark_clicks(crop, marked, clicks, reach)
@@ -134,7 +135,7 @@ def _correct(
 
 
 def _pixel(place: tuple[int, int], marks: NDArray[np.uint8]) -> tuple[int, int]:
-    """Return row and column of a place, moved into the crop."""
+    """Return the row and column of a point, moved into the crop."""
     return min(max(place[1], 0), marks.shape[0] - 1), min(max(place[0], 0), marks.shape[1] - 1)
 
 
@@ -143,13 +144,13 @@ def _touch(reach: float) -> int:
 
 
 def _mark_clicks(crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequence[Click], reach: float) -> None:
-    """Mark the pixels around clicks; a patch of one colour does not override the pixel that another click touches."""
+    """Mark the pixels around clicks. A patch of one colour never overrides a pixel that another click touches."""
     is_looked_for, smooth = marks == cv2.GC_PR_FGD, cv2.GaussianBlur(crop, (0, 0), 1)
     for radius, is_patch in ((max(2, round(_PATCH * reach)), True), (_touch(reach), False)):
         for place, inside in clicks:
             value = cv2.GC_FGD if inside else cv2.GC_BGD
             pixel = _pixel(place, marks)
-            if is_patch and marks[pixel] == value:  # of a stroke: covered by the patch of an earlier point
+            if is_patch and marks[pixel] == value:  # this point of a stroke is covered by the patch of an earlier point
                 continue
             reached = cv2.circle(np.zeros_like(marks), pixel[::-1], radius, 1, cv2.FILLED)
             if is_patch:
@@ -161,7 +162,7 @@ def _mark_clicks(crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequ
 
 
 def _search_area(prompt: ShapePrompt, width: int, height: int) -> Area | None:
-    """Return the area to search for the object; None if the prompt does not limit it."""
+    """Return the area in which to search for the object; None if the prompt does not limit the area."""
     box, points = prompt
     around = 0.0 if box else _AROUND_CLICKS * max(width, height)
     inside = [point for point in points if point.inside]
@@ -174,13 +175,13 @@ def _search_area(prompt: ShapePrompt, width: int, height: int) -> Area | None:
 
 
 def _clip_area(area: Area, width: int, height: int) -> Area:
-    """Return the area within the picture, at least one pixel large."""
+    """Return the part of the area within the picture, at least one pixel large."""
     left, top = min(max(area[0], 0), width - 1), min(max(area[1], 0), height - 1)
     return left, top, max(min(area[2], width), left + 1), max(min(area[3], height), top + 1)
 
 
 def _cut(crop: NDArray[np.uint8], marks: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return which pixels are inside, by the certain and likely marks."""
+    """Return True for each pixel inside, by the certain and likely marks."""
     clicked = marks == cv2.GC_FGD
     is_likely = clicked | (marks == cv2.GC_PR_FGD)
     if is_likely.all() or not is_likely.any():  # nothing to separate

@@ -1,7 +1,7 @@
-"""Boxes of hands by MediaPipe, for `"detector": "mediapipe"` of project.json; other things by another detector.
+"""Detects hands by MediaPipe, for `"detector": "mediapipe"` in project.json, and other things by another detector.
 
-MediaPipe is optional. Its wheel asks for an older numpy, but works with the newer one, so it is installed without its
-requirements (docs/plugins.md).
+MediaPipe is optional. Its wheel requires an older numpy, but works with the newer numpy. So install MediaPipe without
+its requirements (docs/plugins.md).
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ from barista_bench.models.base import ModelIdentity
 
 _CONFIDENCE = 0.2
 _MARGIN = 0.1
-"""Growth of the box around the joints on each side, as a fraction of its longer side: fingers reach beyond joints."""
+"""Growth of the box around the joints on each side, as a fraction of its longer side, since fingers extend further."""
 _SIDES = {"left": "right", "right": "left"}
-"""MediaPipe expects a mirrored picture, as of a selfie: its left hand is the right one."""
+"""MediaPipe expects a mirrored picture such as a selfie, so its left hand is the right hand."""
 
 
 FindHands: TypeAlias = Callable[[NDArray[np.uint8]], Any]
-"""`mediapipe.solutions.hands.Hands.process`: joints, as fractions of the picture, and handedness of the hands."""
+"""Has the signature of `mediapipe.solutions.hands.Hands.process`.
+
+It returns the joints, as fractions of the picture, and the side of each hand.
+"""
 
 
 class HandDetector:
-    """Boxes of hands, and of other things if another detector is given."""
+    """Finds the boxes of hands; if another detector is given, that detector finds all other things."""
 
     def __init__(self, find_hands: FindHands, revision: str, others: Detector | None = None) -> None:
         self._find_hands, self._others = find_hands, others
@@ -40,7 +43,10 @@ class HandDetector:
         self.finds_objects = others is not None
 
     def detect(self, picture: NDArray[np.uint8], labels: Sequence[str]) -> list[Detection]:
-        """Return detections as `Detector.detect`. A hand has the label that names its side, else the label `hand`."""
+        """Return detections; see `Detector.detect`.
+
+        A hand gets the label that names its side, or else the label `hand`.
+        """
         hand_labels = [label for label in labels if "hand" in label.lower().split()]
         other_labels = [label for label in labels if label not in hand_labels]
         others = self._others.detect(picture, other_labels) if self._others and other_labels else []
@@ -67,7 +73,7 @@ class HandDetector:
 
 
 def mediapipe(rest: str) -> HandDetector:
-    """Return the detector `mediapipe`, or `mediapipe:CHECKPOINT`, which finds other things with that checkpoint."""
+    """Return the detector `mediapipe`, or `mediapipe:CHECKPOINT`, whose checkpoint finds all other things."""
     try:
         package = import_module("mediapipe")
     except ImportError as error:

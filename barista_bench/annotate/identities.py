@@ -1,7 +1,7 @@
-"""Identities of objects: people's decisions, links between segments by masks, and edits with undo.
+"""Determines the identities of objects from people's decisions, links between segments, and edits that can be undone.
 
-A person's id means the same object everywhere. If adjacent segments use different ids, masks are propagated over the
-frames between them from both sides, and objects that agree there are linked.
+An id given by a person means the same object everywhere. If adjacent segments use different ids, masks are propagated
+over the frames between the segments from both sides. Objects whose masks agree there are linked.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _REMEDY = "see edits.jsonl of the video; `undo` names a line of it"
 
 
 class KeyframeGroup(NamedTuple):
-    """Keyframes that are propagated together, in order."""
+    """Keyframes, in order, that are propagated together."""
 
     number: int
     keyframes: list[records.AcceptedKeyframe]
 
 
 def segments_of(accepted: records.AcceptedFile, segment_of_frame: Mapping[int, int]) -> list[KeyframeGroup]:
-    """Return the accepted keyframes by segment; an unrequested keyframe belongs to the segment before it."""
+    """Return the accepted keyframes by segment; a keyframe that was not requested belongs to the segment before it."""
     segments: list[KeyframeGroup] = []
     number = min(segment_of_frame.values(), default=0)
     for keyframe in sorted(accepted.keyframes, key=lambda keyframe: keyframe.frame):
@@ -43,7 +43,7 @@ def segments_of(accepted: records.AcceptedFile, segment_of_frame: Mapping[int, i
 
 
 class Identities:
-    """The ids of tracks for those of accepted.json.
+    """Maps the ids in accepted.json to the ids in the tracks.
 
     Raises DataError if an edit names an unknown object, or merges two objects of one keyframe.
     """
@@ -61,7 +61,7 @@ class Identities:
         self._check(accepted)
 
     def of(self, name: str, frame: int) -> str:
-        """Return the object that `name` means on a frame."""
+        """Return the id of the object that `name` means on a frame."""
         while name in self._links:
             name = self._links[name]
         for edit in self._edits:
@@ -76,7 +76,7 @@ class Identities:
         return {self.of(name, keyframe.frame): mask.rle for name, mask in keyframe.masks.items()}
 
     def rename(self, keyframe: records.AcceptedKeyframe) -> records.AcceptedKeyframe:
-        """Return a keyframe with the ids of tracks."""
+        """Return a keyframe with the ids of the tracks."""
         frame = keyframe.frame
         return msgspec.structs.replace(
             keyframe,
@@ -112,7 +112,7 @@ class Identities:
 
 
 def _edits_in_force(edits: Sequence[records.SignedEdit]) -> list[records.Merge | records.Split | records.Rename]:
-    """Return the edits that are not undone. An undo can itself be undone."""
+    """Return the edits that are not undone. A person can also undo an undo."""
     in_force: dict[int, records.Edit] = dict(enumerate((signed.edit for signed in edits), start=1))
     for line in range(len(edits), 0, -1):
         edit = in_force.get(line)
@@ -126,7 +126,7 @@ def _edits_in_force(edits: Sequence[records.SignedEdit]) -> list[records.Merge |
 def propagator_input(
     keyframes: Sequence[records.AcceptedKeyframe], identities: Identities, height: int, width: int
 ) -> dict[int, dict[str, Rle]]:
-    """Return the input of a propagator: on complete keyframes, unnamed objects are absent."""
+    """Return the input of a propagator. On complete keyframes, objects without a mask are marked as absent."""
     nothing = encode_mask(np.zeros((height, width), dtype=np.bool_))
     masks = {keyframe.frame: identities.masks(keyframe) for keyframe in keyframes}
     names = sorted({name for frame_masks in masks.values() for name in frame_masks})
@@ -149,9 +149,9 @@ def link_segments(
     """Return the links of each pair of adjacent segments.
 
     Args:
-        video: SHA-256 of the file.
+        video: SHA-256 of the video file.
         threshold: see `link_identities`.
-        earlier: boundaries of an earlier call; unchanged ones are reused.
+        earlier: the boundaries from an earlier call; unchanged boundaries are reused.
     """
     boundary_of_inputs = {boundary.inputs: boundary for boundary in earlier}
     boundaries: list[records.Boundary] = []
@@ -162,7 +162,7 @@ def link_segments(
         names = [
             {name for keyframe in part.keyframes for name in identities.masks(keyframe)} for part in (before, after)
         ]
-        # One id in both segments is one object, by the person's decision.
+        # A person has decided that an id that is in both segments is one object.
         fresh = [sorted(masks[0].keys() - names[1]), sorted(masks[1].keys() - names[0])]
         linkable_masks = [{name: side[name] for name in chosen} for side, chosen in zip(masks, fresh, strict=True)]
         apart = [pair for pair in _pairs_on_one_keyframe(accepted, identities) if pair <= {*fresh[0], *fresh[1]}]
@@ -185,15 +185,16 @@ def link_segments(
 def link_identities(
     before: Sequence[FrameMasks], after: Sequence[FrameMasks], categories: Mapping[str, str], threshold: float
 ) -> dict[str, str]:
-    """Match objects of the later segment to objects of the earlier one: id in the later to id in the earlier.
+    """Match objects of two segments, and return the earlier segment's id for each linked id of the later segment.
 
     The agreement of two objects is the sum of their masks' intersections over union, divided by the number of frames
-    where either is seen. Each object is linked at most once; the links have the highest total agreement.
+    that show at least one of the objects. Each object is linked at most once. The chosen links have the highest total
+    agreement.
 
     Args:
-        before: masks of the earlier segment on the frames between both, in order.
+        before: masks of the earlier segment on the frames between the segments, in order.
         after: masks of the later segment on the same frames.
-        categories: of the objects; objects of different categories are not linked.
+        categories: the category of each object. Objects of different categories are not linked.
         threshold: objects with less agreement (0..1) are not linked.
     """
     names, other_names = (sorted({name for _, masks in frames for name in masks}) for frames in (before, after))
@@ -213,7 +214,7 @@ def link_identities(
 
 
 def _pairs_on_one_keyframe(accepted: records.AcceptedFile, identities: Identities) -> set[frozenset[str]]:
-    """Return pairs of objects that are on one keyframe, and are therefore different."""
+    """Return pairs of objects that appear on the same keyframe, and are therefore different objects."""
     pairs: set[frozenset[str]] = set()
     for keyframe in accepted.keyframes:
         names = sorted(identities.masks(keyframe))

@@ -1,4 +1,4 @@
-"""Propagation by corners that Lucas-Kanade tracks, with one affine motion for each object. A baseline."""
+"""Propagates masks by corners that Lucas-Kanade tracks, with one affine motion per object. A baseline."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
 Gray = NDArray[np.uint8]
 _CORNERS = 100
 _SPACING = 3  # pixels between corners
-_FEWEST = 4  # corners that an affine motion is fitted to
-_ERROR = 3.0  # pixels that a corner may lie off the fitted motion
+_FEWEST = 4  # minimum number of corners to fit an affine motion to
+_ERROR = 3.0  # pixels by which a corner may differ from the fitted motion
 
 
 class LucasKanade:
-    """The mask of the nearest keyframe, moved by the affine motion of the corners inside it.
+    """Moves the mask of the nearest keyframe by the affine motion of the corners inside the mask.
 
-    Its confidence only ranks frames by distance to the nearest keyframe.
+    The confidence only ranks frames by their distance to the nearest keyframe.
     """
 
     identity = ModelIdentity("lucas_kanade", "1", {"opencv": cv2.__version__})
@@ -42,7 +42,7 @@ class LucasKanade:
         return max(1, round(fps / 2))
 
     def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
-        """Return masks as in `Propagator.propagate`. Holds the grey frames between two keyframes at once."""
+        """Return masks as in `Propagator.propagate`. The grey frames between two keyframes are in memory together."""
         check_keyframes(frames, keyframes, span)
         left: dict[str, Rle] = {}
         for before, after in pairwise([None, *sorted(keyframes), None]):
@@ -75,7 +75,7 @@ def _gray(picture: NDArray[np.uint8]) -> Gray:
 
 
 def _carry(grays: Sequence[Gray], masks: Mapping[str, Rle]) -> list[dict[str, Rle]]:
-    """Propagate the masks of the first frame to each frame in turn."""
+    """Propagate the masks of the first frame to each later frame in turn."""
     carried: list[dict[str, Rle]] = [{} for _ in grays]
     for name, rle in masks.items():
         for place, moved in zip(carried, _move(grays, rle), strict=True):
@@ -85,7 +85,7 @@ def _carry(grays: Sequence[Gray], masks: Mapping[str, Rle]) -> list[dict[str, Rl
 
 
 def _move(grays: Sequence[Gray], rle: Rle) -> Iterator[Rle]:
-    """Return the mask of the first frame on each frame. It stays unchanged if too few corners are tracked."""
+    """Yield the mask of the first frame, moved to each frame. It does not move if too few corners are tracked."""
     mask = np.asarray(decode_mask(rle), dtype=np.uint8)
     corners = cv2.goodFeaturesToTrack(grays[0], _CORNERS, 0.01, _SPACING, mask=mask)
     yield rle
@@ -103,7 +103,7 @@ def _move(grays: Sequence[Gray], rle: Rle) -> Iterator[Rle]:
 
 
 def _motion(corners: NDArray[np.float32], now: NDArray[np.float32]) -> NDArray[np.float64] | None:
-    """Return the affine motion, (2, 3), of most corners; None for too few."""
+    """Return the affine motion, shape (2, 3), of most corners; None if there are too few corners."""
     if len(corners) < _FEWEST:
         return None
     motion, inliers = cv2.estimateAffine2D(corners, now, ransacReprojThreshold=_ERROR)

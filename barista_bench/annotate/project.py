@@ -1,10 +1,10 @@
-"""An annotation project: a folder whose files are its state.
+"""Reads and writes an annotation project: a folder whose files hold the complete state.
 
     project.json, vocabulary.yaml     settings that people may edit, the videos, the controlled vocabulary
     <video>/signal.json ...           files written by `stages` and `decisions`; the records are in `records`
 
-Every file is written completely or not at all, so that a killed command leaves the old one or the new one. One frame of
-tracks.jsonl is read without the others: the positions of its lines are determined once for each file.
+Every file is written completely or not at all, so that a killed command leaves the old file or the new file. One frame
+of tracks.jsonl can be read without reading the others: the positions of all lines are determined once per file.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from barista_bench.version import __version__
 PROJECT_FILE = "project.json"
 VOCABULARY_FILE = "vocabulary.yaml"
 LOCK_FILE = f"{PROJECT_FILE}.lock"
-"""The file remains; without a lock it has no meaning."""
+"""The file stays in the folder; it has no meaning while no process locks it."""
 MOST_TRACK_LINE = 2**26
-"""Bytes of one frame's masks."""
+"""Limit of bytes for the masks of one frame."""
 _MOST_EDIT = 2**20
-"""Bytes of one edit: that of 500 long names."""
+"""Limit of bytes for one edit, enough for 500 long names."""
 REMAKE = "remove the file and run `barista-bench annotate run` again"
 _decode_track = msgspec.json.Decoder(records.TrackLine).decode
 RecordT = TypeVar("RecordT", bound=records.ProjectRecord)
@@ -59,9 +59,10 @@ Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class VideoSource(records.ProjectRecord, frozen=True, kw_only=True):
-    """A video.
+    """A video of a project.
 
-    `file` is relative to the project's folder of videos; sizes in displayed pixels; a single frame has 0 fps.
+    `file` is relative to the project's folder of videos. Sizes are in displayed pixels. A video with a single frame has
+    0 fps.
     """
 
     file: str
@@ -73,13 +74,14 @@ class VideoSource(records.ProjectRecord, frozen=True, kw_only=True):
 
 
 class SegmentSettings(records.ProjectRecord, frozen=True, kw_only=True):
-    """How stretches of contact are made from confidences; durations in seconds.
+    """Settings for making stretches of contact from confidences; durations are in seconds.
 
     Args:
-        threshold: contact is a filtered confidence of at least this.
-        median_s: width of the median filter, made odd: `2 * floor(frames / 2) + 1`; 0 for none.
-        shortest_s: shorter stretches are not interactions.
-        gap_s: stretches no farther apart than this are joined.
+        threshold: a frame has contact if its filtered confidence is at least this.
+        median_s: width of the median filter; 0 turns the filter off. The number of frames is made odd:
+            `2 * floor(frames / 2) + 1`.
+        shortest_s: shorter stretches do not count as interactions.
+        gap_s: stretches with a gap of at most this are joined.
     """
 
     threshold: float = 0.5
@@ -89,17 +91,20 @@ class SegmentSettings(records.ProjectRecord, frozen=True, kw_only=True):
 
 
 class ProjectSettings(records.ProjectRecord, frozen=True, kw_only=True):
-    """The settings that people may change in project.json; `run` then repeats all stages that depend on them.
+    """The settings that people may change in project.json. After a change, `run` repeats all stages that depend on it.
 
     Args:
-        propagator: `flow`, `flow:colour`, `copy_nearest`, `lucas_kanade`, `sam:CHECKPOINT`, or another package's.
-        second_opinion: a second propagator; frames on which the two disagree are doubtful. Empty: none.
-        segments: from contact signal to segments.
-        detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`, which bootstraps the contact signal
-            and finds words; null for none.
-        segmenter: makes masks from prompts, in the studio and as proposals, and on keyframes in the boxes of the
-            detector: `grabcut` (needs no weights), `sam:CHECKPOINT` (SAM 2 or 3), or another package's; null for none.
-        link_threshold: agreement of masks (0..1) from which objects of adjacent segments are linked.
+        propagator: `flow`, `flow:colour`, `copy_nearest`, `lucas_kanade`, `sam:CHECKPOINT`, or a propagator of another
+            package.
+        second_opinion: a second propagator, or an empty text. Frames on which the two propagators disagree are
+            doubtful.
+        segments: settings for making segments from the contact signal.
+        detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`; null for no detector. It makes a
+            first contact signal, and finds objects by words.
+        segmenter: makes masks from prompts, in the studio and as proposals, and on keyframes from the detector's boxes.
+            It is `grabcut` (needs no weights), `sam:CHECKPOINT` (SAM 2 or 3), or a segmenter of another package; null
+            for no segmenter.
+        link_threshold: objects of adjacent segments are linked if their masks agree at least this much (0..1).
     """
 
     propagator: str = "flow"
@@ -111,7 +116,7 @@ class ProjectSettings(records.ProjectRecord, frozen=True, kw_only=True):
 
 
 class ProjectFile(records.ProjectRecord, frozen=True, kw_only=True):
-    """project.json. `lost`: files that could not be read as a video, by name, with the reason."""
+    """The content of project.json. `lost` has the files that could not be read as a video, with the reason, by name."""
 
     version: Literal[1] = 1
     made_with: str
@@ -137,7 +142,7 @@ class Project:
         return domain.load_domain(self.folder / VOCABULARY_FILE)
 
     def video(self, video_id: str) -> VideoFiles:
-        """Return a video's files. Raises DataError for a video that is not in the project."""
+        """Return the files of a video. Raises DataError for a video that is not in the project."""
         if video_id not in self.file.videos:
             video_ids = ", ".join(sorted(self.file.videos)[:5])
             raise DataError(f"{self.folder}: no video {video_id!r}. Fix: name one of {video_ids} ...")
@@ -162,7 +167,7 @@ class VideoFiles(NamedTuple):
         return self.file(kind).is_file()
 
     def read(self, kind: type[RecordT]) -> RecordT:
-        """Read a file of the video's folder. Raises DataError."""
+        """Read a record from the video's folder. Raises DataError."""
         return records.read_record(self.file(kind), kind)
 
     def write(self, record: records.ProjectRecord) -> None:
@@ -172,7 +177,7 @@ class VideoFiles(NamedTuple):
     def accepted(self) -> records.AcceptedFile:
         """Return the masks that people have accepted so far.
 
-        Raises DataError, also for a mask that does not fit this video.
+        Raises DataError if the file cannot be read, or if a mask does not fit this video.
         """
         if not self.has(records.AcceptedFile):
             return records.AcceptedFile(objects={}, keyframes=[])
@@ -180,7 +185,7 @@ class VideoFiles(NamedTuple):
         return _read_accepted(path, file_stamp(path), self.source)
 
     def asked_segments(self) -> dict[int, int]:
-        """Return the segment of each frame that people are asked to annotate; empty before keyframes are chosen."""
+        """Return the segment of each frame that people are asked to annotate; empty until keyframes are chosen."""
         if not self.has(records.KeyframesFile):
             return {}
         return {keyframe.frame: keyframe.segment for keyframe in self.read(records.KeyframesFile).keyframes}
@@ -190,7 +195,7 @@ class VideoFiles(NamedTuple):
         return self.read(records.PromptsFile).prompts if self.has(records.PromptsFile) else []
 
     def segments(self) -> list[records.Range]:
-        """Return the stretches of contact; none before they are known."""
+        """Return the stretches of contact; empty until they are known."""
         return self.read(records.SegmentsFile).segments if self.has(records.SegmentsFile) else []
 
     def links(self) -> list[records.Boundary]:
@@ -203,7 +208,7 @@ class VideoFiles(NamedTuple):
         )
 
     def edits(self) -> list[records.SignedEdit]:
-        """Return all edits of identities in their order, including undone edits."""
+        """Return all edits of identities in order, including undone edits."""
         if not self.has(records.SignedEdit):
             return []
         decode = msgspec.json.Decoder(records.SignedEdit).decode
@@ -212,23 +217,29 @@ class VideoFiles(NamedTuple):
         return [edit for _, edit in lines]
 
     def identities(self) -> Identities:
-        """Return the objects of the tracks. Raises DataError for an impossible edit."""
+        """Return the identities of the objects in the tracks. Raises DataError for an impossible edit."""
         return Identities(self.accepted(), self.links(), self.edits())
 
     def tracks(self) -> Iterator[records.TrackLine]:
-        """Return the masks of every frame, in order. Raises DataError, also if there are none yet."""
+        """Yield the masks of every frame, in order.
+
+        Raises DataError for invalid tracks, or if there are no tracks yet.
+        """
         if not self.has(records.TrackLine):
             remedy = "run `barista-bench annotate run` until it is done"
             raise DataError(f"{self.video_id}: has no tracks yet. Fix: {remedy}")
         return read_tracks(self.file(records.TrackLine), self.source)
 
     def open(self) -> FrameReader:
-        """Open the video's frames. Raises VideoError; DataError as `check_video`."""
+        """Open the video's frames. Raises VideoError, or DataError as `check_video` does."""
         self.check_video()
         return open_reader(self.path)
 
     def check_video(self) -> None:
-        """Raise DataError if the file differs from the project's start; the file is read only when it has changed."""
+        """Raise DataError if the video file has changed since the project began.
+
+        The file is read only if its size or time has changed.
+        """
         if video_sha256(self.path, across_processes=True) != self.source.sha256:
             remedy = "put the file back, or start a new project"
             raise DataError(f"{self.path}: is not the file that the project was started with. Fix: {remedy}")
@@ -236,14 +247,14 @@ class VideoFiles(NamedTuple):
 
 @lru_cache(4)
 def _read_accepted(path: Path, stamp: FileStamp | None, source: VideoSource) -> records.AcceptedFile:
-    """Read a file once while it is unchanged: an hour has 50,000 masks. Callers must not change the result."""
+    """Read a file once as long as it is unchanged: an hour has 50,000 masks. Callers must not change the result."""
     accepted = records.read_record(path, records.AcceptedFile)
     check_masks((mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()), source, path)
     return accepted
 
 
 def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path | str, remedy: str = "restore the file") -> None:
-    """Raise DataError, naming the file, for a mask that is not of the video's size, before native code reads it."""
+    """Raise DataError, with the file's name, for a mask without the video's size, before native code reads it."""
     for rle in (masks := list(rles)):
         if rle.size != (source.height, source.width):
             what = f"a mask of {rle.size[1]}x{rle.size[0]} px, the video has {source.width}x{source.height}"
@@ -254,7 +265,10 @@ def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path | str, reme
 
 
 def read_tracks(path: Path, source: VideoSource) -> Iterator[records.TrackLine]:
-    """Read all lines after the first, the provenance. Raises DataError, naming the line, also for a broken mask."""
+    """Yield all lines after the first, which is the provenance.
+
+    Raises DataError with the line for an invalid line or mask.
+    """
     lines = read_json_lines(path, MOST_TRACK_LINE, bytes, what="no frame of tracks", remedy=REMAKE)
     next(lines, None)
     for number, line in lines:
@@ -262,7 +276,7 @@ def read_tracks(path: Path, source: VideoSource) -> Iterator[records.TrackLine]:
 
 
 def decode_track(line: bytes, where: str, source: VideoSource) -> records.TrackLine:
-    """Decode a line of tracks.jsonl and check its masks. Raises DataError, which begins with `where`."""
+    """Decode a line of tracks.jsonl and check its masks. Raises a DataError that begins with `where`."""
     try:
         decoded = _decode_track(line)
     except MALFORMED as error:
@@ -278,14 +292,14 @@ def start(
     """Create a project of all videos in a folder: `NAME.mp4` and the like, or `NAME/video.mp4` as in a release.
 
     Args:
-        folder: new or empty.
-        vocabulary: a domain file; None for coffee making. It is copied into the project.
+        folder: a new or empty folder.
+        vocabulary: a domain file; None for coffee making. The file is copied into the project.
         propagator: see `ProjectSettings`.
-        num_proc: processes.
+        num_proc: the number of processes.
 
     Raises:
         ConfigError: the folder already contains a project, or the vocabulary is invalid.
-        DataError: there is no video. An unreadable video is listed as lost.
+        DataError: the folder has no video. Unreadable videos raise no error, but are listed as lost.
     """
     target = check_place(folder)
     if (target / PROJECT_FILE).exists():
@@ -324,21 +338,21 @@ def start(
 
 
 def track_notes(project: Project) -> list[str]:
-    """Return which track is used of each video whose default video track is another one. Raises VideoError."""
+    """Return a note with the used track for each video whose default video track is another. Raises VideoError."""
     paths = [project.video(video_id).path for video_id in sorted(project.file.videos)]
     return [f"{path}: {note}" for path in paths if (note := track_note(str(path)))]
 
 
 def open_project(folder: Path) -> Project:
-    """Open a project. Raises DataError if `folder` is not a project."""
+    """Open a project. Raises DataError if the folder has no project."""
     return Project(folder, records.read_record(folder / PROJECT_FILE, ProjectFile))
 
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Reserve writing of the project for this process, until the end of the block or of the process.
+    """Lock the project for writing by this process, until the end of the block or of the process.
 
-    Raises ConfigError if another process writes it.
+    Raises ConfigError if another process writes the project.
     """
     try:
         with FileLock(folder / LOCK_FILE, timeout=0):
@@ -348,7 +362,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def _video_files(videos: Path) -> Iterator[tuple[str, str]]:
-    """Return id and path, relative to the folder, of all apparent videos, sorted by path."""
+    """Yield id and path (relative to the folder) of each file or folder that looks like a video, sorted by path."""
     if not videos.is_dir():
         raise DataError(f"{videos}: no such folder. Fix: name the folder of the videos")
     entries = sorted(chain(videos.iterdir(), videos.glob(f"*/{VIDEO_FILE}")))
@@ -359,7 +373,7 @@ def _video_files(videos: Path) -> Iterator[tuple[str, str]]:
 
 
 def other_files(videos: Path) -> list[str]:
-    """Return names of the visible files in a folder of videos without a video's suffix, sorted."""
+    """Return the sorted names of the visible files in a folder of videos that do not have the suffix of a video."""
     return sorted(
         path.name
         for path in videos.iterdir()
@@ -368,13 +382,13 @@ def other_files(videos: Path) -> list[str]:
 
 
 def _probe_video(videos: Path, file: str) -> VideoSource | str:
-    """Return a video's properties, or the reason why it cannot be used."""
+    """Return a video's properties, or the reason why the video cannot be used."""
     try:
         path = confine(videos, file)
         name = path.stem if path.parent == videos.resolve() else path.parent.name
         if not valid_video_id(name) or name.startswith("."):
             raise DataError(f"{name!r} is not a usable name for a video. Fix: rename the file")
-        check_mp4(path)  # which an export writes
+        check_mp4(path)  # an export writes MP4
         with PyavReader(path) as frames:
             if damaged := frames.undecodable():
                 what = f"{len(damaged)} of {len(frames)} frames cannot be decoded, the first is {damaged[0]}"
@@ -396,19 +410,19 @@ _CHUNK = 2**22
 
 
 def file_stamp(path: Path) -> FileStamp | None:
-    """Return a stamp that changes when a file is replaced; None if it does not exist."""
+    """Return a stamp that changes when a file is replaced; None if the file does not exist."""
     return FileStamp.of(path) if path.is_file() else None
 
 
 class TrackIndex:
-    """The tracks of several videos, by frame. A rewritten file is indexed again."""
+    """Looks up the tracks of several videos by frame. A rewritten file is indexed again."""
 
     def __init__(self) -> None:
         self._starts: LRUCache[tuple[Path, FileStamp], NDArray[np.int64]] = LRUCache(8)
         self._lock = threading.Lock()
 
     def line(self, video: VideoFiles, frame: int) -> records.TrackLine | None:
-        """Return a frame's masks; None before there are tracks. Raises DataError if the file lacks the frame."""
+        """Return a frame's masks; None if the video has no tracks yet. Raises DataError if the file lacks the frame."""
         path = video.file(records.TrackLine)
         try:
             with path.open("rb") as file:

@@ -1,9 +1,9 @@
-"""Masks between keyframes: the interface of propagators, and two that use no picture (baselines).
+"""Defines the interface of propagators, which make the masks between keyframes, and baselines that use no picture.
 
-A keyframe gives masks by object. An object with an empty mask is absent there. An object that a keyframe does not
-mention is unknown there, and is bridged from the nearest keyframes that mention it. Objects may overlap, as a handle
-and its pitcher do, so each is propagated separately. Masks stay run lengths and frames are streamed: memory does not
-grow with the length of the video.
+A keyframe gives masks by object. An empty mask means that the object is absent. If a keyframe does not mention an
+object, the object is unknown there, and its mask comes from the nearest keyframes that mention it. Objects may overlap,
+as a handle and its pitcher do, so each object is propagated separately. Masks stay run lengths and frames are streamed,
+so memory does not grow with the length of the video.
 """
 
 from __future__ import annotations
@@ -25,41 +25,42 @@ _DECODED_AT_ONCE = 8
 
 
 class PropagatedMask(NamedTuple):
-    """A mask of the frame's size, never empty. `confidence`: 0..1, 1 for a keyframe's mask."""
+    """A mask of the frame's size, never empty. `confidence` is 0..1, and 1 for a keyframe's mask."""
 
     rle: Rle
     confidence: float
 
 
 class FrameMasks(NamedTuple):
-    """The objects seen on one frame, by their ids in sorted order; objects judged absent are left out."""
+    """The objects seen on one frame, sorted by id. Objects that the propagator judges absent are left out."""
 
     frame: int
     masks: dict[str, PropagatedMask]
 
 
 Keyframes: TypeAlias = Mapping[int, Mapping[str, Rle]]
-"""Frame index to object id to mask, which `parse_segmentations` has checked or `encode_mask` made."""
+"""Frame index to object id to mask; `parse_segmentations` has checked the masks, or `encode_mask` has made them."""
 
 
 class Propagator(Protocol):
     """Propagates masks from the keyframes of a segment to all of its frames.
 
-    `identity` is recorded in provenance: name, revision of the weights, and the settings that change a mask.
+    `identity` is recorded in the provenance. It has the name, the revision of the weights, and the settings that change
+    masks.
     """
 
     identity: ModelIdentity
 
     def reach(self, fps: float) -> int:
-        """Return the furthest distance between keyframes, in frames, that it can bridge at `fps` frames per second."""
+        """Return the largest distance between keyframes, in frames, that can be bridged at `fps` frames per second."""
         ...
 
     def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
-        """Return the masks of every frame of the span, in order, conditioned on all keyframes, from both directions.
+        """Yield the masks on every frame of the span, in order, computed from the keyframes in both directions.
 
         Args:
             frames: the open video.
-            keyframes: at least one, all of them within the span.
+            keyframes: at least one keyframe; all keyframes are within the span.
             span: frame indices, step 1.
 
         Raises:
@@ -71,7 +72,7 @@ class Propagator(Protocol):
 
 
 def check_keyframes(frames: FrameReader, keyframes: Keyframes, span: range) -> None:
-    """Raise DataError, naming the video and the keyframe, for input that `Propagator.propagate` does not accept."""
+    """Raise DataError, with the video and the keyframe, for input that `Propagator.propagate` does not accept."""
     if span.step != 1 or not 0 <= span.start < span.stop <= len(frames):
         remedy = f"give consecutive frames of 0 to {len(frames) - 1}"
         raise DataError(f"{frames.path}: cannot propagate over {span}. Fix: {remedy}")
@@ -90,44 +91,44 @@ def check_keyframes(frames: FrameReader, keyframes: Keyframes, span: range) -> N
 
 
 def decoded_frames(frames: FrameReader, order: Sequence[int]) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Return frames in the given order, RGB (height, width, 3), holding few at once."""
+    """Yield frames in the given order as RGB (height, width, 3); only a few are in memory at a time."""
     for start in range(0, len(order), _DECODED_AT_ONCE):
         block = order[start : start + _DECODED_AT_ONCE]
         yield from zip(block, frames.read(block), strict=True)
 
 
 def is_empty(rle: Rle) -> bool:
-    """Whether a mask has no pixels."""
     return not coco_mask.area({"size": list(rle.size), "counts": rle.counts.encode("ascii")})
 
 
 def drawn_masks(masks: Mapping[str, Rle]) -> dict[str, Rle]:
-    """Return the masks that are not empty, by sorted names."""
+    """Return the masks that are not empty, sorted by name."""
     return {name: rle for name, rle in sorted(masks.items()) if not is_empty(rle)}
 
 
 def given_masks(masks: Mapping[str, Rle]) -> dict[str, PropagatedMask]:
-    """Return the objects seen on a keyframe, as it gives them."""
+    """Return the objects seen on a keyframe, with the keyframe's masks."""
     return {name: PropagatedMask(rle, 1.0) for name, rle in drawn_masks(masks).items()}
 
 
 class _Mention(NamedTuple):
-    """The state of an object on a keyframe: its mask, None if it is absent."""
+    """The state of an object on a keyframe: its mask, or None if the object is absent."""
 
     frame: int
     rle: Rle | None
 
 
 class CopyNearest:
-    """The mask of the nearest keyframe, the earlier of two equally near. A baseline.
+    """Copies the mask of the nearest keyframe, or of the earlier keyframe if two are equally near. A baseline.
 
-    It uses no picture. Its confidence only ranks frames by distance to the nearest mention.
+    It uses no picture. The confidence only ranks frames by their distance to the nearest keyframe that mentions the
+    object.
     """
 
     identity = ModelIdentity("copy_nearest")
 
     def reach(self, fps: float) -> int:
-        return max(1, round(fps / 2))  # at 25 frames of 30 fps, masks of moving objects agree by about two thirds
+        return max(1, round(fps / 2))  # masks of moving objects agree by about two thirds over 25 frames at 30 fps
 
     def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
         check_keyframes(frames, keyframes, span)
@@ -150,9 +151,9 @@ class CopyNearest:
         return None if is_empty(rle) else PropagatedMask(rle, 1 / (1 + abs(nearest.frame - frame)))
 
     def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
-        """Return the nearest mask as it is on a frame.
+        """Return the mask for a frame: here the nearest mask unchanged.
 
-        `other` is the mention on the other side, or the nearest mention again.
+        `other` is the mention on the other side of the frame. If there is none, it is the nearest mention again.
         """
         assert nearest.rle is not None
         return nearest.rle

@@ -1,11 +1,11 @@
-"""Propose masks for a person to accept, and detect objects by words.
+"""Proposes masks for a person to accept, and detects objects by words.
 
-SAM answers boxes, points and words; earlier objects of the segment are proposed again. Open-vocabulary detectors
-(Grounding DINO, OWLv2, SAM 3) return boxes for words, and from them a contact signal.
+SAM makes masks from boxes, points and words. Earlier objects of the segment are proposed again. Open-vocabulary
+detectors (Grounding DINO, OWLv2, SAM 3) return boxes for words. These boxes also give a contact signal.
 
-Boxes come from a person or from a detector that is given the vocabulary; words are found by that detector. Coordinates
-are pixels of the displayed frame, x to the right and y down. These detectors do not detect contact: the overlap of a
-hand's box with an object's is a bootstrap, and marked as not verified.
+Boxes come from a person, or from a detector that gets the words of the vocabulary. Coordinates are pixels of the
+displayed frame, x to the right and y down. The detectors do not detect contact: the overlap of a hand's box with an
+object's box is only a first estimate, and is marked as not verified.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle, encode_mask
 
 _THRESHOLD = 0.1
-_LOOKS = 5  # frames a second
+_LOOKS = 5  # sampled frames per second
 
 
 class Detection(NamedTuple):
-    """A detection. `box` is (left, top, right, bottom) in pixels, within the picture; `score` 0..1."""
+    """A detected object. `box` is (left, top, right, bottom) in pixels, within the picture; `score` is 0..1."""
 
     label: str
     score: float
@@ -54,7 +54,7 @@ class Detection(NamedTuple):
 
 
 class Detector(Protocol):
-    """Finds objects by words (`detector` in project.json). `finds_objects`: not only hands."""
+    """Finds objects by words (`detector` in project.json). `finds_objects` is False for a detector of hands only."""
 
     identity: ModelIdentity
     finds_objects: bool
@@ -65,7 +65,7 @@ class Detector(Protocol):
 
 
 class ObjectDetector:
-    """A checkpoint that finds the objects named by words."""
+    """A checkpoint that finds objects by their names."""
 
     finds_objects = True
 
@@ -76,7 +76,7 @@ class ObjectDetector:
 
     @classmethod
     def load(cls, name: str) -> Self:
-        """Load a local folder or Hub id. Raises ModelError if it is not such a detector."""
+        """Load a local folder or Hub id. Raises ModelError if the checkpoint is not such a detector."""
         require_libraries()
         from transformers import AutoModelForZeroShotObjectDetection, AutoProcessor
 
@@ -90,7 +90,7 @@ class ObjectDetector:
         return cls(model, processor, ModelIdentity(f"detector:{name}", revision_of(name, model.config)))
 
     def detect(self, picture: NDArray[np.uint8], labels: Sequence[str]) -> list[Detection]:
-        """Return detections of the labels in an RGB picture (height, width, 3), in the model's order."""
+        """Return detections of the labels in an RGB picture (height, width, 3), in the order that the model returns."""
         import torch
 
         height, width = picture.shape[:2]
@@ -111,10 +111,10 @@ class ObjectDetector:
 
 
 class PhraseDetector:
-    """SAM 3, asked for one phrase after the other. Its processor needs torchvision.
+    """SAM 3 as a detector; it is asked for one phrase after the other. Its processor needs torchvision.
 
     Args:
-        grounder: a `Sam3Grounder`, or a model that answers a phrase with boxes in the same way.
+        grounder: a `Sam3Grounder`, or a model that answers a phrase with boxes in the same form.
     """
 
     finds_objects = True
@@ -125,15 +125,15 @@ class PhraseDetector:
 
     @classmethod
     def load(cls, name: str) -> Self:
-        """Load a local folder or Hub id. Raises ModelError if it is not SAM 3."""
+        """Load a local folder or Hub id. Raises ModelError if the checkpoint is not SAM 3."""
         from barista_bench.models.specialists.sam3 import Sam3Grounder
 
         return cls(Sam3Grounder.load(name, threshold=_THRESHOLD))
 
     def detect(self, picture: NDArray[np.uint8], labels: Sequence[str]) -> list[Detection]:
-        """Return boxes of labels, as `ObjectDetector.detect`.
+        """Return boxes of labels; see `ObjectDetector.detect`.
 
-        Raises DataError for a label that the model cannot take.
+        Raises DataError for a label that the model does not support.
         """
         image = Image.fromarray(picture)
         prompt = Prompt("", (ImagePart(0),))
@@ -153,9 +153,10 @@ class _PhraseBoxes(msgspec.Struct):
 
 
 def contact_confidence(detector: Detector, frames: FrameReader, domain: Domain) -> Iterator[float | None]:
-    """Return each frame's confidence that a hand's box overlaps an object's, 0..1; None for skipped frames.
+    """Yield each frame's confidence, 0..1, that a hand's box overlaps an object's box; None for skipped frames.
 
-    It is the highest product of the lower of both scores and the shared fraction of the smaller box.
+    For each pair of a hand and an object, the lower of the two scores is multiplied by the fraction of the smaller box
+    that both boxes share. The confidence is the highest product.
     """
     hands = [name for names in domain.hands.values() for name in names]
     labels = [*hands, *(name for name in domain.categories if name not in hands)]
@@ -178,37 +179,37 @@ def _shared_fraction(first: tuple[float, ...], second: tuple[float, ...]) -> flo
     return max(width, 0.0) * max(height, 0.0) / min(areas)
 
 
-_MOST = 40  # detections a keyframe
+_MOST = 40  # limit of detections per keyframe
 _SEGMENTERS = {
     **dict.fromkeys(("sam2", "sam2_video"), "Sam2Model"),
     **dict.fromkeys(("sam3_tracker", "sam3_tracker_video", "sam3_video"), "Sam3TrackerModel"),
 }
-"""Classes of transformers by the `model_type` of a checkpoint's configuration."""
+"""transformers' classes by the `model_type` in a checkpoint's configuration."""
 
 
 class SegmentedMask(NamedTuple):
-    """A mask of the picture's size, and the segmenter's estimate of its quality, 0..1; for SAM, of its IoU."""
+    """A mask of the picture's size, and the segmenter's estimate of the mask's quality, 0..1; SAM estimates the IoU."""
 
     mask: NDArray[np.bool_]
     score: float
 
 
 ShapePrompt: TypeAlias = "tuple[tuple[float, float, float, float] | None, Sequence[PromptPoint]]"
-"""A box (left, top, right, bottom) in pixels, or points, or both."""
+"""A box (left, top, right, bottom) in pixels, or points, or a box with points."""
 
 
 class Segmenter(Protocol):
-    """Answers prompts with masks (`segmenter` in project.json). Points along a line make a stroke."""
+    """Makes masks from prompts (`segmenter` in project.json). Points along a line make a stroke."""
 
     identity: ModelIdentity
 
     def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
-        """Return the mask for each prompt, possibly empty; `picture` is RGB, (height, width, 3)."""
+        """Return a mask for each prompt; it may be empty. `picture` is RGB (height, width, 3)."""
         ...
 
 
 class PromptedSegmenter:
-    """SAM 2, or the tracker of SAM 3, asked about single pictures. Does not need torchvision."""
+    """SAM 2, or the tracker of SAM 3, applied to single pictures. It does not need torchvision."""
 
     def __init__(self, model: Pretrained, scale: PixelScale, identity: ModelIdentity) -> None:
         self._model = model
@@ -217,13 +218,13 @@ class PromptedSegmenter:
 
     @classmethod
     def load(cls, name: str) -> Self:
-        """Load a local folder or Hub id; checkpoints of `SamPropagator` work. Raises ModelError for any other."""
-        # transformers 5.23 leaves the prefix of a `sam3_video` on
+        """Load a local folder or Hub id; the checkpoints of `SamPropagator` work. Raises ModelError for others."""
+        # transformers 5.23 does not remove this prefix from a `sam3_video` checkpoint
         mapping = {r"^tracker_model\.": ""}
         return cls(*load_sam(name, _SEGMENTERS, "segmenter of SAM 2 or SAM 3", key_mapping=mapping))
 
     def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
-        """Return masks of prompts, as `Segmenter.segment`."""
+        """Return a mask for each prompt; see `Segmenter.segment`."""
         import torch
 
         if not prompts:
@@ -252,7 +253,7 @@ class PromptedSegmenter:
 
 
 class _SegmenterPrompt(NamedTuple):
-    """One prompt for the segmenter, and the object that its answer is proposed for."""
+    """One prompt for the segmenter, and the object that the mask is proposed for."""
 
     category: str
     object: str | None
@@ -264,7 +265,7 @@ class _SegmenterPrompt(NamedTuple):
 
 @dataclass(frozen=True)
 class Proposer:
-    """The models that make proposals; a model that is None is not asked."""
+    """The models that make proposals; a model may be None, and is then not asked."""
 
     domain: Domain
     propagator: Propagator
@@ -272,9 +273,10 @@ class Proposer:
     detector: Detector | None
 
     def proposals(self, video: VideoFiles) -> list[KeyframeProposals]:
-        """Return masks for each unannotated keyframe and each frame of prompts, and the segment's objects.
+        """Return proposals for each keyframe without annotation and each frame with prompts.
 
-        Raises DataError if there are prompts, and no model can answer them.
+        The earlier objects of the segment are proposed too. Raises DataError if there are prompts that no model can
+        answer.
         """
         segment_of, accepted = video.asked_segments(), video.accepted()
         annotated = {keyframe.frame: keyframe for keyframe in accepted.keyframes}
@@ -302,7 +304,7 @@ class Proposer:
             raise DataError(f"{video.file(PromptsFile)}: the project has no model that finds words. Fix: {remedy}")
 
     def _segment_prompts(self, picture: NDArray[np.uint8], prompts: Sequence[MaskPrompt]) -> Iterator[Proposal]:
-        """Return a person's prompts, or without prompts, all detections."""
+        """Yield masks for a person's prompts; if there are no prompts, yield masks for all detections."""
         if self.segmenter is None:
             return
         asks = [ask for prompt in prompts for ask in self._segmenter_prompts(picture, prompt)]
@@ -325,7 +327,7 @@ class Proposer:
     def _carry_objects(
         self, frames: FrameReader, keyframe: AcceptedKeyframe, frame: int, categories: Mapping[str, str]
     ) -> Iterator[Proposal]:
-        """Return the objects of an earlier keyframe of the segment, propagated to this frame."""
+        """Yield the objects of an earlier keyframe of the segment, propagated to this frame."""
         keyframe_masks = {keyframe.frame: {name: mask.rle for name, mask in keyframe.masks.items()}}
         if frame - keyframe.frame > self.propagator.reach(frames.fps):
             return

@@ -1,7 +1,7 @@
-"""The files of an annotation project, as typed records: readable JSON, one folder for each video.
+"""Defines the files of an annotation project as typed records: readable JSON, with one folder per video.
 
-Frames are counted from 0, ranges are half-open `[start, end)` in frames, masks are compressed COCO run lengths of the
-video's displayed size. Every file written by a stage records its model, settings and inputs.
+Frames are counted from 0, and ranges are half-open `[start, end)` in frames. Masks are compressed COCO run lengths of
+the video's displayed size. Every file written by a stage records its model, settings and inputs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from barista_bench.scene_graph.masks import Rle
 from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES
 
 MAX_BYTES = 2**30
-"""Bytes of one file."""
+"""Limit of bytes for one file."""
 Frame: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=MAX_FRAMES)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_FRAMES)]
 Range: TypeAlias = tuple[Frame, Count]
@@ -35,7 +35,7 @@ RecordT = TypeVar("RecordT")
 class ProjectRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of all records: an unknown field is an error.
 
-    `FILE` is the name of the file in a video's folder with such a record, or one per line.
+    `FILE` is the name of the file in a video's folder that holds this record, or one such record per line.
     """
 
     FILE: ClassVar[str]
@@ -47,7 +47,7 @@ class ProjectRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class Provenance(ProjectRecord, frozen=True, kw_only=True):
     """The origin of a file: the stage, its model and settings.
 
-    `inputs` is the SHA-256 over these and the files read.
+    `inputs` is the SHA-256 over the stage, the model, the settings and the files that the stage has read.
     """
 
     stage: str
@@ -58,7 +58,7 @@ class Provenance(ProjectRecord, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, stage: str, identity: ModelIdentity, *inputs: object) -> Provenance:
-        """Return the provenance of a stage that reads `inputs`, which are JSON values."""
+        """Return the provenance of a stage that reads `inputs`; each input is a JSON value."""
         settings = dict(identity.settings)
         key = digest(stage, identity.name, identity.revision, settings, *inputs)
         return cls(stage=stage, inputs=key, model=identity.name, revision=identity.revision, settings=settings)
@@ -71,7 +71,7 @@ class StageFile(ProjectRecord, frozen=True, kw_only=True):
 
 
 class SignalFile(ProjectRecord, frozen=True, kw_only=True):
-    """Contact confidence of each frame, null if not measured. `by`: the person or program that measured it."""
+    """Contact confidence of each frame, null if not measured. `by` is the person or program that measured it."""
 
     FILE = "signal.json"
     by: str
@@ -98,7 +98,10 @@ class KeyframesFile(StageFile, frozen=True, kw_only=True):
 
 
 class PromptPoint(ProjectRecord, frozen=True, kw_only=True):
-    """A point in pixels of the displayed frame; `inside`: on the object, or beside it."""
+    """A point in pixels of the displayed frame.
+
+    `inside` is True for a point on the object, False for a point beside it.
+    """
 
     x: float
     y: float
@@ -106,9 +109,9 @@ class PromptPoint(ProjectRecord, frozen=True, kw_only=True):
 
 
 class MaskPrompt(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
-    """A request for a mask proposal: words, or a box (left, top, right, bottom), or points, or both of these.
+    """A request for a mask proposal: words, a box (left, top, right, bottom), points, or a box and points.
 
-    `object` is the id of the intended object, if it exists.
+    `object` is the id of the intended object, if this object exists already.
     """
 
     frame: Frame
@@ -128,7 +131,7 @@ ProposalOrigin: TypeAlias = Literal["prompted", "words", "detected", "carried"]
 
 
 class Proposal(ProjectRecord, frozen=True, kw_only=True):
-    """A mask that is not accepted. `object`: the known object that it probably shows."""
+    """A mask that is not accepted yet. `object` is the known object that the mask probably shows."""
 
     id: str
     category: str
@@ -142,7 +145,7 @@ class KeyframeProposals(ProjectRecord, frozen=True, kw_only=True):
     frame: Frame
     proposals: list[Proposal]
     earlier: dict[str, str]
-    """Objects accepted earlier in the segment, with their categories: reuse their ids if they are visible."""
+    """Categories of the objects that were accepted earlier in the segment, by id; reuse the ids of visible objects."""
 
 
 class ProposalsFile(StageFile, frozen=True, kw_only=True):
@@ -152,7 +155,7 @@ class ProposalsFile(StageFile, frozen=True, kw_only=True):
 
 
 class AcceptedMask(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
-    """A mask accepted by `by`, at `when` if known. An empty mask means that the object is not visible."""
+    """A mask accepted by the person `by`, at `when` if known. An empty mask means that the object is not visible."""
 
     rle: Rle
     by: str
@@ -166,7 +169,7 @@ class KeyframeAttribute(ProjectRecord, frozen=True, kw_only=True):
 
 
 class AcceptedKeyframe(ProjectRecord, frozen=True, kw_only=True):
-    """Accepted masks of a keyframe. `complete`: unnamed objects are absent; otherwise they are unknown."""
+    """Accepted masks of a keyframe. `complete`: objects without a mask are absent; otherwise they are unknown."""
 
     frame: Frame
     complete: bool
@@ -175,9 +178,9 @@ class AcceptedKeyframe(ProjectRecord, frozen=True, kw_only=True):
 
 
 class AcceptedFile(ProjectRecord, frozen=True, kw_only=True):
-    """All accepted masks. `objects`: category by object id.
+    """All accepted masks. `objects` has the category of each object by its id.
 
-    `corrections`: masks that replaced another, or that were not requested.
+    `corrections` are masks that replaced another mask, or that were not requested.
     """
 
     FILE = "accepted.json"
@@ -188,7 +191,7 @@ class AcceptedFile(ProjectRecord, frozen=True, kw_only=True):
 
 
 class Boundary(ProjectRecord, frozen=True, kw_only=True):
-    """Two adjacent segments: the compared data, and the objects of the later one that are objects of the earlier."""
+    """Two adjacent segments: the compared data, and which of the later objects are earlier objects."""
 
     inputs: str
     links: dict[str, str]
@@ -200,7 +203,7 @@ class LinksFile(StageFile, frozen=True, kw_only=True):
 
 
 class TrackedMask(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
-    """A mask. `agreement`: its IoU with the mask of the project's second propagator, 1 without one."""
+    """A mask. `agreement` is its IoU with the mask of the project's second propagator, or 1 if there is none."""
 
     counts: str
     confidence: Confidence
@@ -208,7 +211,7 @@ class TrackedMask(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TrackLine(ProjectRecord, frozen=True, kw_only=True):
-    """One frame of tracks.jsonl; its first line is the provenance."""
+    """One frame of tracks.jsonl. The first line of that file is the provenance."""
 
     FILE = "tracks.jsonl"
     frame: Frame
@@ -216,7 +219,10 @@ class TrackLine(ProjectRecord, frozen=True, kw_only=True):
 
 
 class Doubt(ProjectRecord, frozen=True, kw_only=True):
-    """The doubt about an object on a frame, 0..1. Objects vanish or appear away from the picture's edge."""
+    """How doubtful an object is on a frame, 0..1.
+
+    `vanishes` and `appears` refer only to places away from the picture's edge.
+    """
 
     frame: Frame
     object: str
@@ -225,14 +231,14 @@ class Doubt(ProjectRecord, frozen=True, kw_only=True):
 
 
 class ReviewFile(StageFile, frozen=True, kw_only=True):
-    """The frames to check, most doubtful first, one entry per frame."""
+    """The frames to check, the most doubtful first; a frame has one entry."""
 
     FILE = "review.json"
     frames: list[Doubt]
 
 
 Claim: TypeAlias = tuple[tuple[str, ...], str, str]
-"""A layer's key of objects (one of an attribute; source and target of a relation), type and value."""
+"""The objects of a statement (one for an attribute; source and target for a relation), its type and its value."""
 
 
 class LayerAttribute(ProjectRecord, frozen=True, kw_only=True):
@@ -264,7 +270,7 @@ class LayerSegment(ProjectRecord, frozen=True, kw_only=True):
 
 
 class Layers(ProjectRecord, frozen=True, kw_only=True):
-    """Statements about objects and frames in addition to masks."""
+    """Statements about objects and frames, in addition to masks."""
 
     attributes: list[LayerAttribute] = []
     relations: list[LayerRelation] = []
@@ -277,7 +283,7 @@ class Layers(ProjectRecord, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, ranges: Mapping[Claim, list[Range]], activities: Sequence[LayerSegment] = ()) -> Layers:
-        """Return claims that hold over ranges, sorted."""
+        """Return the layers, sorted, from claims and the ranges in which they hold."""
         attributes, relations = [], []
         for (objects, kind, value), spans in sorted(ranges.items()):
             if len(objects) == 1:
@@ -289,7 +295,7 @@ class Layers(ProjectRecord, frozen=True, kw_only=True):
 
 
 class LayersFile(StageFile, frozen=True, kw_only=True):
-    """Proposals by geometry, and keyframes' statements carried forward: unverified until a person accepts them."""
+    """Proposals from geometry, and statements of keyframes carried forward; a person must accept them."""
 
     FILE = "layers.json"
     verified: Literal[False] = False
@@ -299,8 +305,8 @@ class LayersFile(StageFile, frozen=True, kw_only=True):
 class DescribedFile(LayersFile, frozen=True, kw_only=True):
     """Proposals by a model.
 
-    `answers` are its texts, by question; `unusable` counts answers, and claims in them, that name nothing in the
-    question.
+    `answers` are the model's texts by question. `unusable` counts the answers, and the claims in answers, that refer to
+    nothing in the question.
     """
 
     FILE = "described.json"
@@ -319,14 +325,14 @@ class AcceptedLayersFile(ProjectRecord, frozen=True, kw_only=True):
 
 
 class Merge(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="merge"):
-    """The tracks `objects` are the same object as the track `into`."""
+    """The tracks `objects` show the same object as the track `into`."""
 
     into: Name
     objects: Annotated[list[Name], msgspec.Meta(max_length=500)]
 
 
 class Split(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="split"):
-    """From keyframe `frame` on, `object` is `new`, of the same category."""
+    """From keyframe `frame` on, `object` becomes `new`, with the same category."""
 
     object: Name
     frame: Frame
@@ -341,7 +347,7 @@ class Rename(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="re
 
 
 class Undo(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="undo"):
-    """Cancels the edit at that line of edits.jsonl, counted from 1."""
+    """Cancels the edit at a line of edits.jsonl; lines are counted from 1."""
 
     line: Annotated[int, msgspec.Meta(ge=1)]
 
@@ -359,7 +365,7 @@ class SignedEdit(ProjectRecord, frozen=True, kw_only=True):
 
 
 def frame_ranges(frames: NDArray[np.integer[Any]]) -> list[tuple[int, int]]:
-    """Return sorted frames as half-open ranges.
+    """Return half-open ranges of the frames, which must be sorted.
 
     >>> frame_ranges(np.array([3, 4, 5, 9]))
     [(3, 6), (9, 10)]
@@ -369,7 +375,10 @@ def frame_ranges(frames: NDArray[np.integer[Any]]) -> list[tuple[int, int]]:
 
 
 def extend_ranges(ranges: list[Range], start: int, end: int, gap: float) -> None:
-    """Add a range after all others; it extends the last one if at most `gap` frames are between them."""
+    """Add a range after all others.
+
+    If at most `gap` frames lie between it and the last range, extend the last range.
+    """
     if ranges and start - ranges[-1][1] <= gap:
         ranges[-1] = (ranges[-1][0], end)
     else:
@@ -389,7 +398,7 @@ def digest(*values: object) -> str:
 
 
 def decode_record(content: bytes, kind: type[RecordT], where: str) -> RecordT:
-    """Decode JSON as a record. Raises DataError, naming the field, if it is invalid."""
+    """Decode JSON as a record. Raises DataError with the field if the JSON is invalid."""
     try:
         return msgspec.json.decode(as_utf8(content, where), type=kind)
     except MALFORMED as error:
@@ -397,11 +406,11 @@ def decode_record(content: bytes, kind: type[RecordT], where: str) -> RecordT:
 
 
 def read_record(path: Path, kind: type[RecordT]) -> RecordT:
-    """Read a file as a record. Raises DataError, naming file and field."""
+    """Read a file as a record. Raises DataError with the file and the field."""
     remedy = "run `barista-bench annotate status` to see what the project holds"
     return decode_record(read_bounded(path, MAX_BYTES, remedy=remedy), kind, str(path))
 
 
 def write_record(path: Path, record: ProjectRecord) -> None:
-    """Write a record completely, indented."""
+    """Write a record as indented JSON, completely or not at all."""
     write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")

@@ -15,9 +15,9 @@ _MOST = 100
 """Maximum number of frames per video."""
 _APART_S = 0.5
 _LOUD = 4.0
-"""An area that changes by this factor between two frames is certainly wrong, or a cut."""
+"""If an area changes by this factor between two frames, the mask is certainly wrong, or the video has a cut."""
 _SMALL = 0.0005
-"""Fraction of the picture added to all areas, so that a few pixels of a tiny object are not a sudden change."""
+"""Fraction of the picture added to every area. Without it, a few pixels of a tiny object would be a sudden change."""
 _VANISHED = 0.8
 _EDGE = 2  # pixels
 
@@ -27,13 +27,14 @@ def doubtful_frames(
 ) -> list[Doubt]:
     """Return the most doubtful frames, at least half a second apart, each with its most doubtful object.
 
-    An object is doubtful by its confidence (which includes the propagator's disagreement of directions), if a second
-    propagator disagrees, by a sudden change of its area, and if it vanishes or appears away from the picture's edge.
+    An object is doubtful if its confidence is low (for example, because the two directions of the propagator disagree),
+    if a second propagator disagrees, if its area changes suddenly, or if it vanishes or appears away from the picture's
+    edge.
 
     Args:
         tracks: all frames in order.
-        annotated: frames that a person has annotated, which are beyond doubt.
-        width, height: of the frames, in pixels.
+        annotated: frames that a person has annotated; they are not doubtful.
+        width, height: size of the frames in pixels.
         fps: frames per second.
     """
     worst: list[Doubt] = []
@@ -54,7 +55,7 @@ def doubtful_frames(
 
 
 def _doubts(tracks: Iterable[TrackLine], width: int, height: int) -> Iterator[list[Doubt]]:
-    """Return the doubts of one frame after the other."""
+    """Yield the doubts of each frame in turn."""
     areas: dict[str, float] = {}
     inside: dict[str, bool] = {}
     is_first = True
@@ -62,7 +63,8 @@ def _doubts(tracks: Iterable[TrackLine], width: int, height: int) -> Iterator[li
         names = sorted(line.masks)
         new_areas = dict(zip(names, _areas(line, names, height, width), strict=True))
         x, y, w, h = mask_boxes([line.masks[name].counts for name in names], height, width).T
-        keeps_away = (x > _EDGE) & (y > _EDGE) & (x + w < width - _EDGE) & (y + h < height - _EDGE)  # from the edge
+        # Clear of the picture's edge.
+        keeps_away = (x > _EDGE) & (y > _EDGE) & (x + w < width - _EDGE) & (y + h < height - _EDGE)
         new_inside = dict(zip(names, keeps_away.tolist(), strict=True))
         doubts = []
         for name in names:
@@ -82,9 +84,9 @@ def _doubts(tracks: Iterable[TrackLine], width: int, height: int) -> Iterator[li
 def with_agreement(
     lines: Iterable[TrackLine], second_lines: Iterable[TrackLine], size: tuple[int, int]
 ) -> Iterator[TrackLine]:
-    """Return frames with the IoU of each mask with that of a second propagator on the frame: 0 if it has none.
+    """Yield frames with the agreement of each mask: its IoU with the second propagator's mask, 0 without such a mask.
 
-    `size` is (width, height) of the frames, in pixels.
+    `size` is the (width, height) of the frames in pixels.
     """
     for line, second in zip(lines, second_lines, strict=True):
         masks = {

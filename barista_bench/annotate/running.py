@@ -1,4 +1,4 @@
-"""Run the stages of every video whose inputs exist, and name the missing decisions of people."""
+"""Runs all stages whose inputs exist for every video, and reports which decisions of people are missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from barista_bench.files.writing import write_whole
 
 
 class VideoOutcome(ProjectRecord, frozen=True, kw_only=True):
-    """The outcome of a video: the stages made, the decision needed from a person, or the error."""
+    """The outcome of a video: the stages that were run, the decision needed from a person, or the error."""
 
     video_id: str
     made: list[str]
@@ -29,7 +29,7 @@ class VideoOutcome(ProjectRecord, frozen=True, kw_only=True):
 
 
 class VideoJob(NamedTuple):
-    """A video's stages as a job for a node: the project's files that they read, by their path in its folder."""
+    """A video's stages as a job for a node of a cluster, with the needed files by path in the project's folder."""
 
     project: Path
     video_id: str
@@ -41,21 +41,21 @@ class VideoJob(NamedTuple):
 
 
 class WrittenFile(NamedTuple):
-    """A file written by a node, by its path in the project's folder; the content is None for a removed file."""
+    """A file written by a node, by its path in the project's folder; the content of a removed file is None."""
 
     name: str
     content: bytes | None
 
 
 def run(project: Project, *, num_proc: int = 1, cluster: str | None = None) -> Iterator[VideoOutcome]:
-    """Run every stage of every video whose inputs exist, in the order of their ids.
+    """Run every stage whose inputs exist, for every video, in the order of the videos' ids.
 
-    An unusable video does not affect the others.
+    An unusable video does not affect other videos.
 
     Args:
-        num_proc: processes.
-        cluster: address of a Ray cluster whose nodes do the work instead, see `RayCluster`. They have the videos; only
-            this process writes the project's folder.
+        num_proc: the number of processes.
+        cluster: the address of a Ray cluster whose nodes do the work instead; see `RayCluster`. The nodes need the
+            videos. Only this process writes the project's folder.
 
     Raises:
         ClusterError: the cluster cannot be used.
@@ -90,7 +90,7 @@ def _run_on_cluster(cluster: RayCluster, project: Project, video_ids: Sequence[s
 
 
 def run_job(job: VideoJob) -> Iterator[WrittenFile | VideoOutcome]:
-    """Run a video's stages; return the changed files of the project's folder by name, and then the outcome."""
+    """Run a video's stages; yield the changed files of the project's folder, and then the outcome."""
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for name, content in job.files.items():
@@ -115,7 +115,7 @@ def run_video(folder: Path, video_id: str, starting: Callable[[str], object] | N
     """Run the stages of one video, as `run` does.
 
     Args:
-        starting: called with the name of each stage before it is made.
+        starting: called with the name of each stage before the stage runs.
     """
     project = open_project(folder)
     made_stages: list[str] = []
@@ -147,7 +147,7 @@ def _make_stages(
 
 
 def missing_masks(video: VideoFiles) -> str:
-    """Return the decision of a person that the tracks need, and its file; empty if nothing is missing."""
+    """Return the decision that a person must make before tracking, and its file; empty if no decision is missing."""
     accepted = {keyframe.frame for keyframe in video.accepted().keyframes if keyframe.complete}
     if not video.has(KeyframesFile):
         if accepted:

@@ -1,9 +1,9 @@
-"""Propagation by the trackers of SAM 2 (Ravi et al., 2024; arXiv 2408.00714) and SAM 3, through transformers.
+"""Propagates masks by the trackers of SAM 2 (Ravi et al., 2024; arXiv 2408.00714) and SAM 3, through transformers.
 
-Two passes follow the objects, backward from the last keyframe and forward from the first, both conditioned on all
-keyframes; for each object and frame the surer and nearer side counts. Frames are streamed, and only the parts of the
-tracker's memory that it reads again are kept. torchvision is not needed: frames are resized here, in floating point,
-while transformers' processors round to bytes in between.
+Two passes follow the objects: backward from the last keyframe, and forward from the first. Both passes are conditioned
+on all keyframes. For each object and frame, the surer and nearer side counts. Frames are streamed, and only the parts
+of the tracker's memory that it reads again are kept. torchvision is not needed: this module resizes frames itself. It
+uses floating point throughout, while transformers' processors round to bytes in between.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask, mask_
 if TYPE_CHECKING:
     import torch
 
-_REACH = 500  # frames, as in the paper
+_REACH = 500  # distance between keyframes in frames, as in the paper
 _TRACKERS = {
     "sam2_video": "Sam2VideoModel",
     "sam3_tracker_video": "Sam3TrackerVideoModel",
-    "sam3_video": "Sam3TrackerVideoModel",  # the tracker of a checkpoint that also detects
+    "sam3_video": "Sam3TrackerVideoModel",  # the tracker in a checkpoint that also detects
 }
-"""Classes of transformers by the `model_type` of a checkpoint's configuration."""
+"""transformers' classes by the `model_type` in a checkpoint's configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class PixelScale:
-    """A checkpoint's scale of pixels: `(value * factor - mean) / std` for each of red, green and blue."""
+    """A checkpoint's scale of pixels: `(value * factor - mean) / std` for red, green and blue."""
 
     factor: float
     mean: tuple[float, float, float]
@@ -52,7 +52,7 @@ class PixelScale:
 
     @classmethod
     def read(cls, name: str, **source: object) -> PixelScale:
-        """Read the scale from the image processor's settings in a checkpoint.
+        """Read the scale from a checkpoint's settings of its image processor.
 
         Raises OSError, KeyError or ValueError.
         """
@@ -63,7 +63,7 @@ class PixelScale:
         return cls(float(settings["rescale_factor"]), (r, g, b), (std_r, std_g, std_b))
 
     def pixels(self, image: NDArray[np.uint8], side: int, device: torch.device) -> torch.Tensor:
-        """Return an RGB image (height, width, 3) as a model's input, squeezed into (3, side, side)."""
+        """Return an RGB image (height, width, 3) as input for a model, resized to (3, side, side)."""
         import torch
 
         planes = torch.from_numpy(image).permute(2, 0, 1).to(device, torch.float32)
@@ -72,7 +72,7 @@ class PixelScale:
 
 
 def _squeeze(planes: torch.Tensor, side: int) -> torch.Tensor:
-    """Squeeze planes (n, channels, height, width) into a square."""
+    """Resize planes (n, channels, height, width) to squares, without keeping the aspect ratio."""
     import torch
 
     return torch.nn.functional.interpolate(
@@ -91,23 +91,23 @@ def enlarged_mask(logits: torch.Tensor, height: int, width: int) -> NDArray[np.b
 
 
 class _Tracked(NamedTuple):
-    """An object on a frame in one pass: its mask, and the tracker's confidence that it is there, 0..1."""
+    """An object on a frame in one pass: its mask, and the tracker's confidence that the object is there, 0..1."""
 
     rle: Rle
     presence: float
 
     @property
     def sureness(self) -> float:
-        """Confidence that the object is present, or that it is absent, 0.5..1."""
+        """Confidence in the decision that the object is present or absent, 0.5..1."""
         return max(self.presence, 1 - self.presence)
 
 
 class SamPropagator:
-    """The tracker of a checkpoint.
+    """Propagates masks by the tracker of a checkpoint.
 
     Args:
-        model: `Sam2VideoModel` or `Sam3TrackerVideoModel` on its device.
-        scale: of its pixels.
+        model: a `Sam2VideoModel` or `Sam3TrackerVideoModel` on its device.
+        scale: the scale of the model's pixels.
         identity: name, revision and settings.
     """
 
@@ -121,7 +121,8 @@ class SamPropagator:
         """Load a checkpoint by local folder or Hub id, such as `facebook/sam2.1-hiera-large` or `facebook/sam3`.
 
         Raises:
-            ModelError: it has no such tracker, cannot be read, lacks weights, or torch or transformers is missing.
+            ModelError: the checkpoint has no such tracker, cannot be read or lacks weights, or torch or transformers is
+                missing.
         """
         return cls(*load_sam(name, _TRACKERS, "tracker of SAM 2 or SAM 3"))
 
@@ -151,13 +152,13 @@ class SamPropagator:
 def load_sam(
     name: str, classes: Mapping[str, str], what: str, key_mapping: Mapping[str, str] | None = None
 ) -> tuple[Pretrained, PixelScale, ModelIdentity]:
-    """Load a SAM model with its further parts.
+    """Load a SAM model, its scale of pixels and its identity.
 
     Args:
         name: local folder or Hub id.
-        classes: class of transformers by the `model_type` of a checkpoint; others are refused.
-        what: name of the part, for errors.
-        key_mapping: other names of weights, by pattern.
+        classes: transformers' classes by `model_type`; checkpoints of other types are refused.
+        what: the name of the model's part, for error messages.
+        key_mapping: replacements for names of weights, by pattern.
 
     Raises:
         ModelError: see `load_pretrained`.
@@ -185,8 +186,8 @@ def _fuse_sides(
 ) -> PropagatedMask | None:
     """Return the side that counts, by nearness and by the tracker's certainty that the object is present or absent.
 
-    A side counts only if it has a keyframe that mentions the object. Confidence is the side's presence times the
-    agreement (IoU) of both.
+    A side counts only if it has a keyframe that mentions the object. The confidence is the presence on this side times
+    the agreement (IoU) of both sides.
     """
     earlier = max((k for k in mentions if k < frame), default=None)
     later = min((k for k in mentions if k > frame), default=None)
@@ -202,10 +203,7 @@ def _fuse_sides(
 
 
 class _Tracking:
-    """One session of the tracker: conditioned on all keyframes, then run over frames in either direction.
-
-    Raises ModelError if the session does not hold every mask of every keyframe as a condition.
-    """
+    """One session of the tracker: first conditioned on all keyframes, then run over frames in either direction."""
 
     def __init__(self, model: Pretrained, scale: PixelScale, frames: FrameReader, keyframes: Keyframes) -> None:
         import transformers
@@ -218,15 +216,16 @@ class _Tracking:
             video_height=height, video_width=width, inference_device=model.device, dtype=model.dtype
         )
         for frame, image in decoded_frames(frames, [k for k in sorted(keyframes) if keyframes[k]]):
-            # Before the next object is added: of several added together, the tracker silently ignores all but one.
+            # This runs before the next object is added: if several objects are added together, the tracker silently
+            # ignores all but one.
             self._add_masks(frame, keyframes[frame])
             self._run(frame, image, reverse=False)
             self._forget(kept=range(0))
         self._check(keyframes)
 
     def follow(self, order: range) -> Iterator[tuple[int, dict[str, _Tracked]]]:
-        """Return all objects on consecutive frames, forward or backward."""
-        if not self.names:  # the tracker refuses to run without objects
+        """Yield all objects on consecutive frames, forward or backward."""
+        if not self.names:  # without objects, the tracker refuses to run
             yield from ((frame, {}) for frame in order)
             return
         self._forget(kept=range(0))
@@ -247,7 +246,7 @@ class _Tracking:
         self._session.obj_with_new_inputs = numbers
 
     def _run(self, frame: int, image: NDArray[np.uint8], *, reverse: bool) -> dict[str, _Tracked]:
-        """Return the tracker's masks of all objects added so far."""
+        """Run one frame, and return the tracker's masks of all objects added so far."""
         import torch
 
         with torch.inference_mode():

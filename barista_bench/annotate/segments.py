@@ -1,6 +1,6 @@
-"""From hand-object contact confidences to interaction segments and keyframes (BARISTA, section 3.2); a plot.
+"""Makes interaction segments and keyframes from hand-object contact confidences (BARISTA, section 3.2), and plots them.
 
-Frames are counted from 0; segments are half-open `[start, end)` in frames; durations are in seconds.
+Frames are counted from 0. Segments are half-open `[start, end)` in frames. Durations are in seconds.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from barista_bench.files.writing import atomic_write
 
 
 def interaction_segments(confidence: ArrayLike, fps: float, settings: SegmentSettings) -> list[tuple[int, int]]:
-    """Return the stretches of contact, in order. Short ones are dropped first, then gaps closed, as in the paper.
+    """Return the stretches of contact, in order.
+
+    As in the paper, short stretches are dropped first, then gaps are closed.
 
     Args:
-        confidence: one number per frame, (n,); NaN if not measured: the last measured value continues, and before the
-            first one there is no contact.
+        confidence: one number per frame, shape (n,); NaN if not measured. The last measured value then continues.
+            Before the first measured value, there is no contact.
         fps: frames per second.
     """
     signal = np.asarray(confidence, dtype=np.float64)
@@ -42,24 +44,24 @@ def interaction_segments(confidence: ArrayLike, fps: float, settings: SegmentSet
 
 
 def filtered_signal(confidence: NDArray[np.float64], fps: float, median_s: float) -> NDArray[np.float64]:
-    """Return the confidences that are compared with the threshold: continued over NaN, then median-filtered."""
+    """Return the confidences to compare with the threshold: continued over NaN, then median-filtered."""
     width = 2 * math.floor(round(median_s * fps, 6) / 2) + 1
-    # The last measured value instead of NaN, and 0 before the first one.
+    # NaN is replaced by the last measured value, or by 0 before the first measured value.
     last_measured = np.maximum.accumulate(np.where(np.isnan(confidence), -1, np.arange(confidence.size)))
     held_signal = np.where(last_measured >= 0, confidence[last_measured], 0.0)
     return ndimage.median_filter(held_signal, size=width, mode="nearest")
 
 
 def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reach: int) -> list[int]:
-    """Return the centre of each segment, and as few more frames, evenly spaced, as the reach requires.
+    """Return the centre of each segment, and as few further frames, evenly spaced, as the reach requires.
 
-    Neighbouring keyframes, and either end of the video and the keyframe next to it, are at most `reach` frames apart.
-    A video without segments has a keyframe in its middle.
+    Neighbouring keyframes are at most `reach` frames apart. Each end of the video is at most `reach` frames from its
+    nearest keyframe. A video without segments has a keyframe in its middle.
 
     Args:
-        segments: ranges of `interaction_segments`.
-        frame_count: frames of the video; without frames there are no keyframes.
-        reach: the furthest distance in frames that the propagator bridges (`Propagator.reach`), at least 1.
+        segments: the ranges from `interaction_segments`.
+        frame_count: number of frames of the video; a video without frames has no keyframes.
+        reach: the largest distance in frames that the propagator bridges (`Propagator.reach`), at least 1.
     """
     if frame_count <= 0:
         return []
@@ -74,7 +76,7 @@ def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reac
 
 
 def plot_signal(video: VideoFiles, folder: Path) -> Path:
-    """Write `NAME.png`: raw and filtered confidence, threshold and segments over seconds.
+    """Write `NAME.png`, a plot of the raw and filtered confidence, the threshold and the segments over time in seconds.
 
     Raises:
         DataError: the video has no signal or no segments yet.

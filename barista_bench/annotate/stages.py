@@ -1,9 +1,9 @@
-"""The stages from a video to its tracks and layers; `running` runs them.
+"""Defines the stages that make tracks and layers from a video; `running` runs them.
 
     signal -> segments -> keyframes -> proposals -> [a person accepts masks] -> links -> tracks -> review, layers
 
-A stage reads files of the video's folder and writes one. It is repeated if its inputs, model or settings have changed.
-A killed run therefore continues where it stopped, and gives the same files as an uninterrupted run.
+A stage reads files of the video's folder and writes one file. The stage is repeated if its inputs, model or settings
+have changed. So a killed run continues where it stopped, and gives the same files as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _SEGMENT_FOLDER = "tracks"
 
 @functools.cache
 def propagator_of(name: str) -> Propagator:
-    """Return the propagator of a name in project.json. Raises ConfigError for an unknown one, ModelError."""
+    """Return the propagator with a name in project.json. Raises ConfigError for an unknown name, and ModelError."""
     kind, _, rest = name.partition(":")
     return cast("Callable[[str], Propagator]", load_plugin("propagators", kind))(rest)
 
@@ -98,7 +98,7 @@ def sam(rest: str) -> Propagator:
 
 @functools.cache
 def segmenter_of(name: str) -> Segmenter:
-    """Return the segmenter of a name in project.json. Raises ConfigError for an unknown one, ModelError."""
+    """Return the segmenter with a name in project.json. Raises ConfigError for an unknown name, and ModelError."""
     kind, _, rest = name.partition(":")
     return cast("Callable[[str], Segmenter]", load_plugin("segmenters", kind))(rest)
 
@@ -118,7 +118,7 @@ def sam_segmenter(rest: str) -> Segmenter:
 
 @functools.cache
 def detector_of(name: str) -> Detector:
-    """Return the detector of project.json: `sam3:CHECKPOINT`, another one that is registered, or a checkpoint.
+    """Return the detector named in project.json: `sam3:CHECKPOINT`, another registered detector, or a checkpoint.
 
     Raises ModelError.
     """
@@ -156,18 +156,18 @@ def _segmenter(video: VideoFiles) -> Segmenter | None:
 
 @dataclass(frozen=True)
 class AnnotationStage:
-    """A stage: required inputs, optional inputs, its output, and the function that makes it."""
+    """A stage: its required inputs, its optional inputs, its output, and the function that makes the output."""
 
     name: str
     writes: type[ProjectRecord]
     needs: tuple[type[ProjectRecord], ...]
     identity_of: Callable[[VideoFiles], ModelIdentity | None]
-    """None if the settings disable the stage."""
+    """Returns None if the settings turn the stage off."""
     make: Callable[[VideoFiles, Provenance], None]
     reads: tuple[type[ProjectRecord], ...] = ()
 
     def provenance(self, video: VideoFiles, identity: ModelIdentity) -> Provenance:
-        """Return the provenance of the file if it were made now."""
+        """Return the provenance that the stage's file would have if it were made now."""
         kinds = (*self.needs, *self.reads)
         contents = {
             kind.FILE: file_sha256(video.file(kind), across_processes=True) if video.has(kind) else None
@@ -176,7 +176,7 @@ class AnnotationStage:
         return Provenance.of(self.name, identity, video.source, contents)
 
     def state(self, video: VideoFiles) -> str:
-        """Return `done`, `stale`, `ready`, `waiting` for a file, or `off`."""
+        """Return the state of the stage's file: `done`, `stale`, `ready`, `waiting` for a file, or `off`."""
         identity = self.identity_of(video)
         if identity is None:
             return "off"
@@ -215,7 +215,7 @@ def _choose(video: VideoFiles, provenance: Provenance) -> None:
     ranges, source = video.segments(), video.source
     keyframes = []
     for frame in choose_keyframes(ranges, source.frames, _propagator(video).reach(source.fps)):
-        # The last contact segment that has begun; frames before the first segment belong to the first.
+        # The last contact segment that has begun; frames before the first segment belong to the first segment.
         segment = max(0, sum(start <= frame for start, _ in ranges) - 1)
         keyframes.append(AskedKeyframe(frame=frame, segment=segment))
     video.write(KeyframesFile(provenance=provenance, keyframes=keyframes))
@@ -227,7 +227,7 @@ def _propose(video: VideoFiles, provenance: Provenance) -> None:
 
 
 def _proposals_identity(video: VideoFiles) -> ModelIdentity | None:
-    """Return the identity of the proposals' models; None without questions or without models."""
+    """Return the identity of the models that make proposals; None if there are no questions or no models."""
     accepted = {keyframe.frame for keyframe in video.accepted().keyframes}
     is_waiting = bool(video.asked_segments().keys() - accepted)
     if not video.has(PromptsFile) and not (is_waiting and ((_segmenter(video) and _detector(video)) or accepted)):
@@ -255,7 +255,7 @@ def _link(video: VideoFiles, provenance: Provenance) -> None:
 
 
 def _track(video: VideoFiles, provenance: Provenance) -> None:
-    """Propagate each segment over all frames up to the first keyframe of the next one, which is also a condition."""
+    """Propagate each segment over all frames up to the next segment's first keyframe, which is also a condition."""
     segments, identities = segments_of(video.accepted(), video.asked_segments()), video.identities()
     propagator, second = _propagator(video), _second_propagator(video)
     folder = video.folder / _SEGMENT_FOLDER
@@ -372,7 +372,7 @@ class _Header(msgspec.Struct):
 
 
 def _inputs_of(path: Path) -> str | None:
-    """Return the digest of the inputs of a stage's file; None if the file is missing or cannot be read."""
+    """Return the digest of the inputs in a stage's file; None if the file is missing or cannot be read."""
     if not path.is_file():
         return None
     try:

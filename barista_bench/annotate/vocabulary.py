@@ -1,4 +1,4 @@
-"""Find the terms of annotations that a project's vocabulary lacks, and add them to it."""
+"""Finds terms of annotations that are not in a project's vocabulary, and adds them to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from barista_bench.scene_graph.domain import Domain, load_domain
 
 
 class Term(NamedTuple):
-    """The value of an attribute or of a relation."""
+    """A value of an attribute or of a relation, with its type."""
 
     type: str
     value: str
@@ -30,7 +30,7 @@ class Term(NamedTuple):
 
 
 def unknown_terms(decisions: Decisions, domain: Domain) -> list[Term]:
-    """Return the terms of attributes and relations that the vocabulary lacks: an export leaves them out."""
+    """Return the terms of attributes and relations that are not in the vocabulary; an export leaves these terms out."""
     of_keyframes = [
         LayerAttribute(object=attribute.object, type=attribute.type, value=attribute.value, ranges=[])
         for keyframe in decisions.keyframes
@@ -41,7 +41,7 @@ def unknown_terms(decisions: Decisions, domain: Domain) -> list[Term]:
 
 
 def within_vocabulary(layers: Layers, domain: Domain) -> tuple[Layers, list[Term]]:
-    """Return the layers in the vocabulary's terms, and the terms that it lacks, sorted."""
+    """Return the layers with only the vocabulary's terms, and the sorted terms that are not in the vocabulary."""
 
     def is_attribute(entry: LayerAttribute) -> bool:
         return domain.relation_of(entry.type, entry.value, entry.value) is not None
@@ -58,12 +58,13 @@ def within_vocabulary(layers: Layers, domain: Domain) -> tuple[Layers, list[Term
 
 
 def add_names(path: Path, terms: Iterable[Term]) -> list[Term]:
-    """Add the values of known attribute types to a vocabulary file, as mutually exclusive values.
+    """Add values of known attribute types to a vocabulary file, as mutually exclusive values.
 
-    The rest of the file, comments included, stays unchanged.
+    All other content of the file, comments included, stays unchanged. Relations and new attribute types are not added:
+    a relation needs further words, and a person must define a new type.
 
     Returns:
-        The terms that were added. Relations need further words, and a new attribute type needs a person.
+        The terms that were added.
 
     Raises:
         ConfigError: the file's attributes are not written as `dimensions:` followed by one line for each dimension.

@@ -1,4 +1,4 @@
-"""Benchmarks: the record that describes a benchmark; one folder each, one class per task. `get_task` finds a task."""
+"""Define and find benchmarks. Each benchmark has one folder, and each task one class; `get_task` finds a task."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MAX_NAMED = 3
-"""Texts that are not as released which a warning names."""
+"""Maximum number of texts that a warning about differences from the release names."""
 log = logging.getLogger(__name__)
 
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 class RecordedAnswer:
     """One answer that another harness recorded. If `text` is None, `error` gives the reason.
 
-    A sample without text through no fault of the model is an infrastructure error, never scored.
+    A sample that lacks text through no fault of the model is an infrastructure error and is never scored.
     """
 
     example_id: str
@@ -46,13 +46,14 @@ class RecordedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswers:
-    """Answers in another harness's format, with their examples. Frames are only named and need not exist.
+    """Answers in another harness's format, with the examples that they answer. Frames are only named and need not
+    exist.
 
     Args:
-        model: its name, if the files contain it.
+        model: the model's name, if the files contain it.
         task: the task of all examples.
-        answers: of any number of runs; each run answers an example at most once.
-        problems: faults of records; an error lost a record, a warning did not.
+        answers: answers of any number of runs. Each run answers an example at most once.
+        problems: faults of records. An error lost a record; a warning did not.
     """
 
     model: str
@@ -68,11 +69,11 @@ class FrozenFormat:
 
     Args:
         read: converts a line to an example.
-        write: converts an example to a line; the second argument is a sentence that the release freezes with some
-            tasks.
-        parameters: the release's parameters of a set, by task name; raises ConfigError if it lacks a parameter of the
-            sampling.
-        identity: the fields that make two examples the same question; None for all fields.
+        write: converts an example to a line. The second argument is a sentence that the release freezes with some
+        tasks.
+        parameters: returns the release's parameters of a set, by task name. Raises ConfigError if the release lacks a
+        parameter of the sampling.
+        identity: returns the fields in which two examples of the same question agree; None for all fields.
     """
 
     read: Callable[[type[Task], FrozenLine, ReleaseRoot], Example]
@@ -83,11 +84,11 @@ class FrozenFormat:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedTexts:
-    """Known facts about the texts of a benchmark's release, which are not part of this package.
+    """Known facts about the prompt texts of a benchmark's release. The texts are not part of this package.
 
     Args:
-        differences: returns the texts of a prompt file that differ from the release's, or are missing; by field.
-        wording: the name of the texts in results if none differs.
+        differences: returns the texts, by field, that are missing from a prompt file or differ from the release's.
+        wording: the name of the texts in results if no text differs.
     """
 
     differences: Callable[[PromptSet], Sequence[str]]
@@ -95,20 +96,20 @@ class ReleasedTexts:
 
 
 def on_demand(name: str) -> Callable[..., Any]:
-    """Return a function that imports and calls `package.module:function`: most commands need few modules."""
+    """Return a function that imports and calls `package.module:function`. Most commands need few modules."""
     module, _, function = name.partition(":")
 
-    def call(*args: object, **settings: object) -> Any:  # noqa: ANN401  # whatever the function returns
+    def call(*args: object, **settings: object) -> Any:  # noqa: ANN401  # the return type of any function
         return getattr(import_module(module), function)(*args, **settings)
 
     return call
 
 
 class TasksOnDemand(Sequence[type[Task]]):
-    """Tasks in the order of the paper, each imported on access.
+    """Tasks in the order of the paper. Each task is imported on access.
 
     Args:
-        modules: from a task's name to `package.module:Class`.
+        modules: maps a task's name to `package.module:Class`.
     """
 
     def __init__(self, modules: Mapping[str, str]) -> None:
@@ -119,7 +120,7 @@ class TasksOnDemand(Sequence[type[Task]]):
         module, _, task = self._modules[name].partition(":")
         return getattr(import_module(module), task)
 
-    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  # a task, or several of a slice
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  # one task, or several tasks of a slice
         names = self.names[index]
         return self.load(names) if isinstance(names, str) else tuple(map(self.load, names))
 
@@ -129,33 +130,34 @@ class TasksOnDemand(Sequence[type[Task]]):
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark: its tasks, and its facts for commands and pages.
+    """A benchmark: its tasks, and facts for commands and pages.
 
     Args:
-        name: of its folder, and in `load_dataset(name, task)`.
-        title: for people.
-        description: one line about its questions.
-        tasks: in the order of the paper.
-        licence: of the data, with the Hub's name; "other" if none is stated.
+        name: name of the folder, also used in `load_dataset(name, task)`.
+        title: name for people.
+        description: one line about the questions.
+        tasks: tasks in the order of the paper.
+        licence: licence of the data by the Hub's name; "other" if the data state no licence.
         homepage: URL.
         citation: BibTeX.
-        video_file: from a video's id to its path below the media's root.
-        splits: of the published sets, in their order.
+        video_file: maps a video's id to the path below the media's root.
+        splits: splits of the published sets, in order.
         leaderboards: the splits with a separate leaderboard on the Hub.
-        open_release: reads annotations (first path) with media below the second path; None for the second means the
-            first. None for benchmarks that are derived from a scene graph.
-        frozen_format: how the benchmark's release freezes examples; None if it freezes none.
-        released_texts: detects the release's texts in a prompt file; None if they are unknown.
-        vocabulary: object categories with a description each, for judges.
+        open_release: reads annotations at the first path, with media below the second path. If the second path is None,
+        the media are below the first. `open_release` is None for benchmarks that are derived from a scene graph.
+        frozen_format: how the benchmark's release freezes examples; None if the release freezes no examples.
+        released_texts: detects the release's texts in a prompt file; None if these texts are unknown.
+        vocabulary: object categories with descriptions, for judges.
         formats: readers of the recorded outputs of other harnesses, by name.
-        paper_tables: make the counterparts of the paper's tables and figures.
-        extra_table_tasks: benchmark and name of tasks of other benchmarks, whose runs `paper_tables` receives too.
-        set_tables: make the counterparts of the paper's tables and figures that describe a set, from its examples by
-            task. Empty if none apply to the given tasks.
-        compares_sets: True if these tables compare runs over different example sets (other frame counts); otherwise
-            each set has separate tables.
-        submission: writes the file for the benchmark's leaderboard from one run's samples, and returns its path; raises
-            DataError for unsuitable samples.
+        paper_tables: makes the counterparts of the paper's tables and figures.
+        extra_table_tasks: tasks of other benchmarks, as (benchmark, name). `paper_tables` also receives runs of these
+        tasks.
+        set_tables: makes the counterparts of the paper's tables and figures that describe a set, from the set's
+        examples by task. The result is empty if no table applies to the given tasks.
+        compares_sets: True if these tables compare runs over different example sets, such as sets with other frame
+        counts. Otherwise each set has separate tables.
+        submission: writes the file for the benchmark's leaderboard from one run's samples, and returns the file's path.
+        Raises DataError for unsuitable samples.
     """
 
     name: str
@@ -180,7 +182,7 @@ class Benchmark:
     submission: Callable[[Sequence[Scored], Path], Path] | None = None
 
     def published_split(self, split: str) -> str:
-        """Return a split as `datasets` writes it: our split `all` is the union."""
+        """Return a split in the notation of `datasets`. Our split `all` is the union of the published splits."""
         return "+".join(self.splits) if split == "all" else split
 
     @property
@@ -188,14 +190,14 @@ class Benchmark:
         return self.tasks.names if isinstance(self.tasks, TasksOnDemand) else tuple(task.name for task in self.tasks)
 
     def find_task(self, name: str) -> type[Task] | None:
-        """Return the task with that name, or with that name in frozen files; None if there is no such task."""
+        """Return the task with this name, or with this name in frozen files; None if there is no such task."""
         if isinstance(self.tasks, TasksOnDemand) and name in self.tasks.names:
             return self.tasks.load(name)
         return next((task for task in self.tasks if name in (task.name, task.upstream_name)), None)
 
 
 class BenchmarkRegistry(UserDict[str, Any]):
-    """Benchmarks by name, as packages register them (`core/plugins.py`); each is imported on access."""
+    """Benchmarks by name, as packages register them (`core/plugins.py`). Each benchmark is imported on access."""
 
     def __getitem__(self, name: str) -> Benchmark:
         if self.data[name] is None:
@@ -207,7 +209,7 @@ class BenchmarkRegistry(UserDict[str, Any]):
 
 
 def _in_page_order(names: Collection[str]) -> list[str]:
-    """Return the papers' benchmarks in the order of the pages, then other packages' benchmarks."""
+    """Return this package's benchmarks in the order of the pages, then the benchmarks of other packages."""
     papers = ("barista", "vista", "handyvqa", "tog_bench", "egocot", "extended")
     return [*(name for name in papers if name in names), *(name for name in names if name not in papers)]
 
@@ -234,17 +236,17 @@ def get_task(
     Args:
         benchmark: the benchmark of the task.
         name: e.g. `relations` or `relation_extraction`.
-        prompts: replaces our wording.
-        options: values of the task's options; the others keep their defaults.
+        prompts: the wording to use in place of ours.
+        options: values of the task's options. Other options keep their defaults.
 
     Raises:
-        ConfigError: there is no such task, or it has no such option.
+        ConfigError: there is no such task, or the task has no such option.
     """
     return task_class(benchmark, name)(prompts, options=options)
 
 
 class TaskSpec(NamedTuple):
-    """A task, looked up once. `name` is the name that the user gave: the task's own, or its name in frozen files."""
+    """A task, looked up once. `name` is the user's name for it: the task's own name, or the name in frozen files."""
 
     benchmark: Benchmark
     name: str
@@ -256,7 +258,7 @@ class TaskSpec(NamedTuple):
         `domain:FILE` gives our wording with the words of a domain file.
 
         Raises:
-            ConfigError: it cannot be read, or has no texts for the task.
+            ConfigError: the wording cannot be read, or has no texts for the task.
         """
         domain_file = domain_file_of(setting)
         if domain_file is not None:
@@ -265,7 +267,9 @@ class TaskSpec(NamedTuple):
 
 
 def find_task(benchmark: Benchmark, name: str) -> TaskSpec:
-    """Return the task of a benchmark with that name, or with that name in frozen files. Raises ConfigError."""
+    """Return the task of a benchmark with this name, or with this name in frozen files. Raises ConfigError if there is
+    none.
+    """
     task = benchmark.find_task(name)
     if task is None:
         raise ConfigError(f"no task {name!r} of {benchmark.name}. Fix: {nearest_of(name, benchmark.task_names)}")
@@ -273,7 +277,7 @@ def find_task(benchmark: Benchmark, name: str) -> TaskSpec:
 
 
 def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
-    """Do the same as `TaskSpec.read_wording`, for texts by their names: of a task, or of the writer of questions."""
+    """Return texts as `TaskSpec.read_wording` does, for the name of a task or of the writer of questions."""
     if domain_file_of(setting) is not None:
         return find_task(get_benchmark(benchmark), task).read_wording(setting)
     return read_texts(get_benchmark(benchmark), task, setting)
@@ -291,7 +295,8 @@ def read_texts(benchmark: Benchmark, name: str, setting: str | Path) -> PromptTe
 def name_wording(benchmark: Benchmark, prompt_set: PromptSet, sha256: str) -> str:
     """Return the name of texts from a prompt file of several tasks.
 
-    It is the release's name if the file claims it and every known hash matches, else the file's name.
+    If the file claims the release's name and every known hash matches, the release's name is returned. Otherwise the
+    file's name is returned.
     """
     released = benchmark.released_texts
     if released is None or prompt_set.release != benchmark.name:
@@ -309,12 +314,12 @@ def name_wording(benchmark: Benchmark, prompt_set: PromptSet, sha256: str) -> st
 
 
 def task_class(benchmark: str, name: str) -> type[Task]:
-    """Return the class of the task that `get_task` finds; reads no prompts."""
+    """Return the class of the task that `get_task` finds. No prompts are read."""
     return find_task(get_benchmark(benchmark), name).kind
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
-    """Read `name=value` or `task.name=value` pairs, with values as JSON if possible, else as text.
+    """Read `name=value` or `task.name=value` pairs. Values are read as JSON if possible, otherwise as text.
 
     Raises:
         ConfigError: a pair has no name or no `=`, or two pairs contradict each other.
@@ -339,7 +344,9 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def task_options(tasks: Sequence[type[Task]], values: Mapping[str, Any]) -> list[dict[str, object]]:
-    """Return the values of the options of each task. `values` come from `parse_pairs`: for all tasks, or for one.
+    """Return the values of the options of each task.
+
+    `values` come from `parse_pairs` and apply to all tasks or to one.
 
     Raises:
         ConfigError: none of the tasks has an option, or the options of one task are not a mapping.

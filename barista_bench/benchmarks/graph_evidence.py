@@ -1,4 +1,4 @@
-"""The graph evidence of a generated release: a side file, since the benchmarks' layouts have no place for it.
+"""Read and write the graph evidence of a generated release: a side file, since benchmark layouts have no place for it.
 
 `graph_evidence.jsonl` has one line per question, with the keys `item`, `graph`, `visibility` and `facts`. `item` is the
 question's name in its release: HanDyVQA's and ToG-Bench's `id`, EgoCoT's `qid`, the path of ViSTa's video.
@@ -27,11 +27,11 @@ class _Line(GraphRow, kw_only=True):
 
 
 def read_graph_evidence(root: Path, problems: list[Problem]) -> dict[str, GraphRow]:
-    """Return rows by item; empty for a release without the side file.
+    """Return rows by item; the result is empty for a release without the side file.
 
     Args:
         root: the folder of a release, or a file in it.
-        problems: receives the faults of the file; a bad line loses only itself.
+        problems: receives the faults of the file. A bad line affects no other line.
     """
     path = (root.parent if root.is_file() else root) / GRAPH_EVIDENCE_FILE
     rows: dict[str, GraphRow] = {}

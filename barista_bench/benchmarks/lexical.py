@@ -1,7 +1,7 @@
-"""Words of texts, without a model: which words count, the overlap of two texts, and labels in answers.
+"""Compare texts by words, without a model: words that count, the overlap of two texts, and labels in answers.
 
-Words are case-folded runs of letters and digits; stop words are dropped; plural and third-person endings are cut; words
-are matched as multisets. Fractions run from 0 to 1.
+Words are case-folded runs of letters and digits. Stop words are dropped, plural and third-person endings are cut, and
+words are matched as multisets. Fractions run from 0 to 1.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from typing import NamedTuple
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 
 _WORD = re.compile(r"[^\W_]+")
-# Function words. Words of place and number (on, under, inside, no, left, right, open) say something and stay.
+# Function words. Words of place and number (on, under, inside, no, left, right, open) carry meaning and are kept.
 _FUNCTION_WORDS = """
 a an the this that these those it its they them their there here he she his her i you your we one ones of to at by for
 from with as and or but while which who whose what how is are was were be been being am do does did done has have had
 having can will would could should may might also so such very both each other another some any all s appears appear
 seems seem visible seen see sees shown show shows showing described description object objects thing things
 """
-# Words in answers about any clip. Questions ask for beginnings and ends, so words for these are not listed.
+# Words in answers about any clip. Questions ask for beginnings and ends, so words for beginnings and ends are not
+# listed.
 _CLIP_WORDS = """
 clip video frame frames image images scene sequence moment moments time times course order given beginning first last
 then next after before later finally initially during through throughout over between until when now longer nothing
 across compared comparing watching following answer change changes changed
 """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split()) | frozenset(_CLIP_WORDS.split())
-"""Words that carry nothing to compare."""
+"""Words that are ignored in comparisons."""
 
 _BASE_FORMS = {"held": "hold", "opened": "open", "closed": "close", "began": "begin", "begun": "begin"}
 _BASE_FORMS |= {"ended": "end", "started": "start", "stopped": "stop", "touched": "touch", "gray": "grey"}
@@ -56,7 +57,7 @@ NO_OVERLAP = Overlap(0.0, 0.0, 0.0)
 
 
 def stem(word: str) -> str:
-    """Return a word without its plural or third-person `s`: just enough to match `cups` with `cup`.
+    """Return a word without a plural or third-person `s`. This is just enough to match `cups` with `cup`.
 
     >>> [stem(word) for word in ("cups", "presses", "touches", "carries", "ties", "glass", "boxes", "held")]
     ['cup', 'press', 'touch', 'carry', 'tie', 'glass', 'box', 'hold']
@@ -81,16 +82,16 @@ def content_words(text: str) -> list[str]:
     return list(_content_words(text))
 
 
-@lru_cache(2**12)  # a report asks for the words of each text a dozen times
+@lru_cache(2**12)  # a report needs the words of each text a dozen times
 def _content_words(text: str) -> tuple[str, ...]:
     words = (_NUMBERS.get(word, word) for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS)
     return tuple(map(stem, words))
 
 
 def overlap(answer: str, reference: str, context: str = "", question: str = "") -> Overlap:
-    """Return the multiset overlap of content words; all 0 if either side has none.
+    """Return the multiset overlap of content words; all values are 0 if either side has no content words.
 
-    Words of `context` are also true but not requested: they count neither for the answer nor against it. Words of
+    Words of `context` are also true but were not requested, so they count neither for nor against the answer. Words of
     `question` are ignored on both sides, so that repeating the question earns nothing (unless the reference has no
     other words).
 
@@ -125,7 +126,7 @@ def is_said(text: str, answer: str) -> bool:
 
 
 def unexpected_words(answer: str, *texts: str) -> list[str]:
-    """Return content words of the answer that none of the texts has, each once, in order.
+    """Return the answer's content words that are in none of the texts, each word once, in order.
 
     >>> unexpected_words("a red cup, red as wine", "a white cup")
     ['red', 'wine']
@@ -135,10 +136,10 @@ def unexpected_words(answer: str, *texts: str) -> list[str]:
 
 
 def most_typical_text(texts: Sequence[str], ignored_words: Collection[str] = ()) -> str:
-    """Return the text that shares most words with all texts: the highest expected F1 of content words (`lexical.py`).
+    """Return the text that shares most words with all texts: the text with the highest expected F1 of content words.
 
-    Expected hits are divided by expected lengths, which avoids comparing every pair of texts. Words of
-    `ignored_words` do not count. At a tie the first in sorted order is returned. At least one text is required.
+    Expected hits are divided by expected lengths, so that not every pair of texts must be compared. Words in
+    `ignored_words` do not count. At a tie, the first text in sorted order is returned. At least one text is required.
 
     >>> most_typical_text(["a red cup", "a white cup on a table", "the white cup"])
     'the white cup'
@@ -160,15 +161,17 @@ def most_typical_text(texts: Sequence[str], ignored_words: Collection[str] = ())
 
 
 def _occurrences(words: Counter[str]) -> list[tuple[str, int]]:
-    """Return every word with its first, second, ... occurrence: a multiset as a set."""
+    """Return every word with the number of each occurrence, which makes the multiset a set."""
     return [(word, number) for word, count in words.items() for number in range(count)]
 
 
 def after_label(text: str, label: str) -> str:
-    r"""Return the text after the last `<label>:` that begins a line, up to that line's end; else the complete text.
+    r"""Return the text after the last `<label>:` that begins a line, up to the end of that line.
 
-    The released expression is `^\s*label\s*:\s*(.+)$` without case, over lines (docs/upstream/barista.md). Here
-    leading white space is searched only within one line: that finds the same answers, in linear time for any text.
+    Without such a label, return the complete text.
+
+    The released expression is `^\s*label\s*:\s*(.+)$` without case, over lines (docs/upstream/barista.md). Here,
+    leading white space is searched only within one line. This finds the same answers, in linear time for any text.
 
     >>> after_label("I see a cup.\nDescription: a red cup\nBye", "description")
     'a red cup'
@@ -181,7 +184,9 @@ def after_label(text: str, label: str) -> str:
 
 
 def after_last(text: str, marker: str) -> str:
-    r"""Return all text after the last `marker`, in any case, anywhere; the complete text without it (paper, A.3.3).
+    r"""Return all text after the last `marker`, in upper or lower case (paper, A.3.3).
+
+    Without a marker, return the complete text.
 
     >>> after_last("I think. answer: the lid\nwas opened.", "Answer:")
     'the lid\nwas opened.'

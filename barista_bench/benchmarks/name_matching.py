@@ -1,4 +1,4 @@
-"""Similarity of a model's names to the right names: word for word, by synonyms, or by embeddings."""
+"""Compare a model's names with the right names: word for word, by synonyms, or by embeddings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from barista_bench.core.task import Fields
 Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
 Floats: TypeAlias = NDArray[np.float64]
 THRESHOLD = 0.6
-"""Our choice: no paper states one. A run is scored by others with `--option threshold`."""
+"""The threshold is our choice, since no paper states one. To score a run with another one, use `--option threshold`."""
 
 
 def matching_options(matcher: Matcher, help: str) -> dict[str, Option]:
-    """Return the options of a task that compares names, with its default matcher."""
+    """Return the options of a task that compares names. `matcher` is the default."""
     return {
         "matcher": Option(matcher, help, changes="scores", choices=("embeddings", "synonyms", "exact")),
         "threshold": Option(
@@ -48,7 +48,7 @@ _BETWEEN = re.compile(r"[\s_,;\-]+")
 
 
 def plain_name(name: str) -> str:
-    """Return a name in comparable form: lower case, without article, outer punctuation, or the number of its kind.
+    """Return a name in a form for comparison: in lower case, without article, outer punctuation or trailing number.
 
     >>> plain_name(" The Trash-Can. "), plain_name("chair 2"), plain_name("coffee_cup")
     ('trash can', 'chair', 'coffee cup')
@@ -59,10 +59,10 @@ def plain_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NameMatcher(ABC):
-    """A way to compare names, and the similarity from which two names mean the same thing.
+    """A method of comparing names, and the similarity from which two names mean the same thing.
 
-    `exact` and `synonyms`: 1 or 0, by `_is_same`. `embeddings`: the cosine of the plain names' embeddings, the best
-    over all right names.
+    With `exact` and `synonyms`, the similarity is 1 or 0, by `_is_same`. With `embeddings`, it is the cosine of the
+    plain names' embeddings, for the best of all right names.
     """
 
     matcher: Matcher = "embeddings"
@@ -75,9 +75,10 @@ class NameMatcher(ABC):
         return msgspec.convert({name: chosen[name] for name in ("matcher", "threshold", "encoder")}, cls)
 
     def similarities(self, predicted: Sequence[str], true: Sequence[Sequence[str]]) -> Floats:
-        """Return (predicted, true) similarities, 1 for equal names. Raises ConfigError without the encoder.
+        """Return (predicted, true) similarities; equal names have 1. Raises ConfigError if the encoder cannot be
+        loaded.
 
-        `true` are all right names of each thing, its usual name first.
+        `true` has all right names of each thing, with the usual name first.
         """
         names = [plain_name(name) for name in predicted]
         right = [[plain_name(name) for name in item] for item in true]
@@ -86,7 +87,9 @@ class NameMatcher(ABC):
         return np.array([[float(self._is_same(name, item)) for item in right] for name in names]).reshape(-1, len(true))
 
     def prepare(self, questions: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> None:
-        """Embed the names of many answers together, (predicted, true) each: much faster than one by one."""
+        """Embed the names of many answers together, each given as (predicted, true). This is much faster than one by
+        one.
+        """
         if self.matcher == "embeddings":
             names: set[str] = set()
             for predicted, true in questions:
@@ -95,7 +98,7 @@ class NameMatcher(ABC):
 
     @property
     def description(self) -> Fields:
-        """Return the comparison of names, for results; `revision` is None without embeddings."""
+        """Return a description of the comparison, for results. `revision` is None without embeddings."""
         return {
             "matcher": self.matcher,
             "threshold": self.threshold,
@@ -109,4 +112,4 @@ class NameMatcher(ABC):
 
     @abstractmethod
     def _is_same(self, name: str, right: Sequence[str]) -> bool:
-        """Return True if a plain name is one of a thing's plain names, or a synonym of its usual name."""
+        """Return True if a plain name is one of a thing's plain names, or a synonym of the thing's usual name."""

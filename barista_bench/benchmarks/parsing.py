@@ -1,4 +1,4 @@
-"""Reads JSON from model answers, within bounds: an answer is untrusted text of any form."""
+"""Read JSON from model answers, within bounds: an answer is untrusted text of any form."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from barista_bench.core.task import Fields, Json, ParseError
 from barista_bench.files.reading import json_value
 
 MAX_ANSWER = 1_000_000
-"""Characters of an answer that are looked at."""
+"""Maximum number of characters of an answer that are examined."""
 MAX_STARTS = 2_000
-"""Brackets at which decoding is tried: enough for any honest answer, and it bounds the work for a hostile one."""
+"""Maximum number of brackets at which decoding is tried. It suffices for honest answers and bounds the work for hostile
+ones.
+"""
 MAX_WASTED = 2_000_000
-"""Characters read in vain or again, over all brackets of an answer: nested ones are read once for each."""
+"""Maximum number of characters that are read in vain or again. Nested brackets are read once per level."""
 MAX_ENTRIES = 1_000
 """Default limit of entries read from one list."""
 _WINDOW = 50_000
 NOTHING_READ = ParseError("none of its entries can be read")
-"""The error of an answer with only unreadable entries, which differs from an empty answer."""
+"""The error of an answer with only unreadable entries. Such an answer is not the same as an empty answer."""
 
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _DECODER = json.JSONDecoder()
 
 
 def strip_fence(text: str) -> str:
-    """Return the body of the first fenced block, else the text, without white space around it.
+    """Return the body of the first fenced block, or else the text, without white space around it.
 
     >>> strip_fence("Here you are: ```json\\n[1]\\n``` Bye.")
     '[1]'
@@ -37,7 +39,8 @@ def strip_fence(text: str) -> str:
 
 
 def json_arrays(text: str, *, nested: bool = False) -> Iterator[list[object]]:
-    """Yield every JSON array in the text, from left to right, within the bounds above; `nested`: inner arrays too.
+    """Yield every JSON array in the text, from left to right, within the bounds above. With `nested`, yield inner
+    arrays too.
 
     >>> list(json_arrays('so [1, [2]] and [3')), list(json_arrays('so [1, [2]]', nested=True))
     ([[1, [2]]], [[1, [2]], [2]])
@@ -46,7 +49,9 @@ def json_arrays(text: str, *, nested: bool = False) -> Iterator[list[object]]:
 
 
 def last_array(text: str, fits: Callable[[list[object]], bool]) -> list[object] | None:
-    """Return the last fitting JSON array in the text; an empty array, common in prose, only if no other fits.
+    """Return the last fitting JSON array in the text.
+
+    An empty array is common in prose, so it is returned only if no other array fits.
 
     >>> last_array("First []. Then [1], or rather [2]. No more: []", lambda array: len(array) < 2)
     [2]
@@ -59,7 +64,7 @@ def last_array(text: str, fits: Callable[[list[object]], bool]) -> list[object] 
 
 
 def whole_array(text: str) -> list[object] | None:
-    """Return the text as one JSON array; None for anything else.
+    """Return the complete text as one JSON array; None if the text is anything else.
 
     >>> whole_array("[1, 2]"), whole_array("so [1]")
     ([1, 2], None)
@@ -69,7 +74,7 @@ def whole_array(text: str) -> list[object] | None:
 
 
 def json_objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield every JSON object in the text, as `json_arrays`.
+    """Yield every JSON object in the text, in the same way as `json_arrays`.
 
     >>> list(json_objects('so {"a": {"b": 1}} and {"c": '))
     [{'a': {'b': 1}}]
@@ -78,38 +83,40 @@ def json_objects(text: str) -> Iterator[dict[str, object]]:
 
 
 def _json_values(text: str, bracket: str, nested: bool = False) -> Iterator[object]:
-    """Yield every value that starts with that bracket and, unless `nested`, lies in no other such value."""
+    """Yield every value that starts with this bracket. Without `nested`, skip values inside other such values."""
     text = text[:MAX_ANSWER]
     position, wasted = text.find(bracket), 0
     for _ in range(MAX_STARTS):
         if position < 0 or wasted > MAX_WASTED:
             return
-        if position > _WINDOW:  # an error counts all lines before it
+        if position > _WINDOW:  # each error message counts all lines before the error
             text, position = text[position:], 0
         try:
             value, end = _DECODER.raw_decode(text, position)
         except RecursionError:
             wasted += len(text) - position
-            end = position + MAX_STARTS  # deeper than any answer, and as deep one bracket further
+            end = position + MAX_STARTS  # deeper than any answer, and the next bracket is as deep
         except ValueError as error:
             wasted += _read_until(error, text) - position
             end = position + 1
         else:
             yield value
-            if nested:  # what lies in it is read again
+            if nested:  # the content is read again
                 wasted, end = wasted + end - position, position + 1
         position = text.find(bracket, end)
 
 
 def _read_until(error: ValueError, text: str) -> int:
-    """Return the offset that the decoder reached: the end if unknown, or for an unterminated string."""
+    """Return the offset that the decoder reached. If it is unknown or a string has no end, return the end of
+    the text.
+    """
     if isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated string"):
         return error.pos
     return len(text)
 
 
 def is_text(value: object) -> TypeGuard[str]:
-    """Return True for text that can be written: a lone surrogate, which JSON can spell, has no UTF-8 form.
+    """Return True for text that can be written. JSON can spell lone surrogates, which have no UTF-8 form.
 
     >>> is_text("on"), is_text(1), is_text("\\ud83d")
     (True, False, False)
@@ -118,7 +125,7 @@ def is_text(value: object) -> TypeGuard[str]:
 
 
 def integer(value: object) -> int | None:
-    """Return a JSON number or a string of digits as an int; None for anything else, including booleans.
+    """Return a JSON number or a string of digits as an int; None for other values, including booleans.
 
     >>> integer("12"), integer(3.0), integer(3.5), integer(True)
     (12, 3, None, None)
@@ -139,6 +146,6 @@ def object_schema(properties: Fields) -> Fields:
 
 
 def rows_schema(row: Sequence[Json]) -> Fields:
-    """Return the JSON Schema of a list of lists, each with one value for each of these schemas."""
+    """Return the JSON Schema of a list of rows. Each row is a list with one value per schema in `row`."""
     items: Fields = {"type": "array", "prefixItems": row, "minItems": len(row), "maxItems": len(row)}
     return {"type": "array", "items": items}

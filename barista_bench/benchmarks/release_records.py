@@ -1,7 +1,8 @@
-"""Reads a release of annotations: files to JSON values, values to typed records, and a log of faults.
+"""Read a release of annotations: files as JSON values, values as typed records, and faults into a log.
 
-An unusable part loses only itself and is reported by file, place, field and remedy: a line of a JSONL file its line, a
-record of a list its record. A file that is not JSON is lost as a whole. The memory used for a file is bounded.
+An unusable line of a JSONL file, or an unusable record of a list, is left out and reported with file, place, field and
+remedy. All other lines and records stay usable. A file that is not JSON is lost as a whole. The memory used for a file
+is bounded.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from barista_bench.scene_graph import Problem, ProblemLog, Severity
 GRAPH_EVIDENCE_FILE = "graph_evidence.jsonl"
 """The side file of generated releases, see `graph_evidence.py`."""
 MAX_RECORD = 16 * 2**20
-"""Bytes of a line: three masks of 1080p take some 20 KB."""
+"""Maximum number of bytes of a line: three masks at 1080p take about 20 KB."""
 MAX_JSON = 2**29
-"""Bytes of a JSON file; ToG-Bench's published numbers make about 20 MB."""
+"""Maximum number of bytes of a JSON file. By its published numbers, ToG-Bench's file has about 20 MB."""
 MAX_JSONL = 2**30
 MAX_FILES = 10_000
 _MAX_SHOWN = 300
 _NO_JSON = "NaN, an infinity, or text that is not UTF-8"
-"""Content that JSON lacks: values hold bytes in its place, which no field takes."""
+"""Content that JSON does not allow. Values contain bytes in its place, which no field accepts."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -58,7 +59,7 @@ class AnnotationRelease:
     Args:
         root: the file or folder of annotations.
         videos: folder of the media, which need not exist.
-        problems: faults of the files: an error lost a record, a warning lost nothing.
+        problems: faults of the files. An error lost a record; a warning lost nothing.
         graph_rows: the graph evidence of generated questions, by name (`graph_evidence.py`).
     """
 
@@ -73,12 +74,14 @@ class AnnotationRelease:
         return {"graph": row.graph, "visibility": row.visibility, "facts": row.facts} if row else NO_GRAPH
 
     def video_path(self, video_id: str) -> Path:
-        """Return the path where a video is or would be. Raises DataError for a path outside `videos`."""
+        """Return the path of a video, even if the video does not exist. Raises DataError for a path outside
+        `videos`.
+        """
         return confine(self.videos, video_id)
 
 
 class PlacedRecord(NamedTuple):
-    """A value and its place: `row` counts the lines that are not blank, or the elements of a list, from 0."""
+    """A value and its place. `row` counts non-blank lines, or the elements of a list, from 0."""
 
     key: str
     value: object
@@ -91,14 +94,15 @@ def media_folder(root: Path, videos: Path | None) -> Path:
 
 
 def annotation_files(root: Path, name: str, is_meant: Callable[[Path], bool], patterns: Sequence[str]) -> list[Path]:
-    """Return `root` if it is a file; else the JSON and JSONL files below it that fit a pattern and `is_meant`, sorted.
+    """Return `root` if it is a file; otherwise the sorted JSON and JSONL files below it that fit `patterns` and
+    `is_meant`.
 
     Args:
         name: the release's name in errors.
-        is_meant: selects a path relative to `root`.
+        is_meant: returns True for the relative path of a wanted file.
 
     Raises:
-        DataError: there is no file, or there are more than `MAX_FILES`.
+        DataError: there is no such file, or there are more than `MAX_FILES`.
     """
     if root.is_file():
         return [root]
@@ -120,7 +124,7 @@ def annotation_files(root: Path, name: str, is_meant: Callable[[Path], bool], pa
 
 
 def no_records_error(root: Path, noun: str, problems: Sequence[Problem]) -> DataError:
-    """Return the error of a release without a usable record."""
+    """Return the error for a release without a usable record."""
     first = f" (the first problem: {problems[0]})" if problems else ""
     return DataError(
         make_printable(f"{root}: holds no {noun} that can be used{first}. Fix: correct the files, or fetch them again")
@@ -130,7 +134,7 @@ def no_records_error(root: Path, noun: str, problems: Sequence[Problem]) -> Data
 def read_values(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:
     """Yield each line of a JSONL file (`line 3`), or a complete JSON file (``).
 
-    Unreadable parts are logged. Text that is not UTF-8, or half a surrogate pair, loses its field.
+    Unreadable parts are logged. A field is lost if its text is not UTF-8 or has half a surrogate pair.
     """
     try:
         if path.suffix.lower() != ".jsonl":
@@ -157,7 +161,7 @@ def _decode(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[Placed
 
 
 def _without_surrogates(value: object) -> object:
-    """Return the value with bytes for texts that have no UTF-8 form."""
+    """Return the value with bytes in place of each text that cannot be written as UTF-8."""
     if isinstance(value, str):
         return value if is_text(value) else value.encode(errors="surrogatepass")
     if isinstance(value, dict):
@@ -166,7 +170,7 @@ def _without_surrogates(value: object) -> object:
 
 
 def elements(value: object, log: ProblemLog, name: str = "") -> Iterator[PlacedRecord]:
-    """Yield each element of a list called `name`. Anything but a list is logged."""
+    """Yield each element of the list called `name`. A value that is not a list is logged."""
     if isinstance(value, list):
         yield from (PlacedRecord(f"{name}[{row}]", element, row) for row, element in enumerate(value))
     else:
@@ -176,7 +180,7 @@ def elements(value: object, log: ProblemLog, name: str = "") -> Iterator[PlacedR
 def convert_record(
     value: object, record_type: type[StructT], remedy: str = "correct it", *, strict: bool = True
 ) -> StructT:
-    """Return a value as a record. Raises RecordError, whose key is the place of the fault in the value."""
+    """Return a value as a record. Raises RecordError; its key is the place of the fault in the value."""
     try:
         return msgspec.convert(value, record_type, strict=strict)
     except msgspec.ValidationError as error:
@@ -191,12 +195,12 @@ def read_each(
     costs: str,
     severity: Severity = "error",
 ) -> Iterator[tuple[PlacedRecord, RecordT]]:
-    """Yield each value that `read` converts to a record, with that record.
+    """Yield each value that `read` can convert, together with the resulting record.
 
     Args:
-        read: raises RecordError, whose key is the place in the value.
-        costs: the loss in that case, such as `the question is left out`.
-        severity: of that loss.
+        read: converts a value. Raises RecordError; its key is the place of the fault in the value.
+        costs: the loss in case of a fault, such as `the question is left out`.
+        severity: severity of that loss.
     """
     for placed in values:
         try:
@@ -206,7 +210,7 @@ def read_each(
 
 
 def keep_first(records: dict[KeyT, RecordT], name: KeyT, record: RecordT, log: ProblemLog, place: str) -> None:
-    """Add a record, unless a record of that name already exists, which is logged at `place`."""
+    """Add a record. If a record of this name already exists, keep the old record and log the fault at `place`."""
     if name in records:
         log.error(place, f"{name!r:.80} stands twice; the first counts", "give each record a unique name")
     else:
@@ -223,7 +227,7 @@ def field_path(key: str, name: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Return the type of a value, in few characters: a small file can contain a huge value."""
+    """Return the type of a value in few characters, since a small file can contain a huge value."""
     if isinstance(value, bytes):
         return _NO_JSON
     return ascii(value)[:60] if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"

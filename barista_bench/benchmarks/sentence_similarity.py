@@ -1,4 +1,4 @@
-"""Similarity of two sentences in meaning: cosines of embeddings from sentence-transformers.
+"""Measure how similar two sentences are in meaning: cosines of embeddings from sentence-transformers.
 
     encoder = SentenceEncoder.load("sentence-transformers/all-mpnet-base-v2")
     encoder.similarity(["cup"], ["mug", "kettle"])      # cosines, shape (1, 2)
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 DEFAULT_ENCODER = "sentence-transformers/all-mpnet-base-v2"
 DECIMALS = 6
-"""Decimals of cosines: other sentences of a batch change later decimals."""
+"""Decimals of cosines. The other sentences of a batch change later decimals."""
 MAX_CHARACTERS = 20_000
-"""Characters of a sentence that are looked at: more than any encoder reads."""
+"""Maximum number of characters of a sentence that are used: more than any encoder reads."""
 MAX_CACHED = 50_000
-"""Limit of embeddings in the cache."""
+"""Maximum number of embeddings in the cache."""
 BATCH_SIZE = 64
-_POOLER = "pooler."  # weights of a head that embeddings do not use, which many checkpoints lack
+_POOLER = "pooler."  # weights of a head that embeddings do not use; many checkpoints lack them
 
 
 class SentenceEncoder:
-    """A loaded encoder, which embeds each sentence once. Make one with `SentenceEncoder.load`.
+    """A loaded encoder, which embeds each sentence once. Make an encoder with `SentenceEncoder.load`.
 
     Args:
-        model: on its device.
-        revision: commit or content hash of its files.
+        model: the model, on its device.
+        revision: commit or content hash of the model's files.
     """
 
     def __init__(self, model: SentenceTransformer, revision: str | None) -> None:
@@ -66,7 +66,7 @@ class SentenceEncoder:
             raise ModelError(f"comparing sentences needs sentence-transformers ({error}). Fix: {remedy}") from error
         from transformers import AutoModel, AutoTokenizer
 
-        # sentence-transformers does not say which weights were missing and are random.
+        # sentence-transformers does not report which weights were missing and are random.
         checkpoint, _ = load_pretrained(
             name,
             AutoTokenizer.from_pretrained,
@@ -95,9 +95,9 @@ class SentenceEncoder:
         return cls(model.eval(), revision_of(name, checkpoint.config))
 
     def similarity(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """Return cosines of n sentences with m sentences: (n, m), within -1..1, rounded to `DECIMALS`.
+        """Return the (n, m) cosines of n sentences with m sentences, in -1..1 and rounded to `DECIMALS`.
 
-        A value depends only on its two sentences, up to that rounding, not on the other sentences.
+        Apart from rounding, a value depends only on its two sentences, not on other sentences.
 
         Raises:
             DataError: a sentence is not a string.
@@ -105,7 +105,7 @@ class SentenceEncoder:
         return np.asarray(np.round(np.clip(self.embed(first) @ self.embed(second).T, -1.0, 1.0), DECIMALS))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return embeddings of length 1: (n, d). Raises DataError."""
+        """Return the (n, d) embeddings, each of length 1. Raises DataError if a text is not a string."""
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise DataError(f"{texts!r:.200} are no sentences. Fix: give a list of strings")
         new_texts = sorted({text for text in texts if text not in self._embeddings})
@@ -123,10 +123,10 @@ class SentenceEncoder:
 
 @functools.lru_cache(maxsize=2)
 def sentence_encoder(name: str) -> SentenceEncoder:
-    """Return a sentence encoder (a folder, or a Hub id), loaded once.
+    """Return the sentence encoder in a folder or with a Hub id. Each encoder is loaded once.
 
     Raises:
-        ConfigError: it cannot be loaded; names the options that need no model.
+        ConfigError: the encoder cannot be loaded. The error names the options that need no model.
     """
     try:
         return SentenceEncoder.load(name)

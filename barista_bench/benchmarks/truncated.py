@@ -1,9 +1,9 @@
-"""Reads truncated JSON answers: exactly the entries that were complete.
+"""Read truncated JSON answers: exactly the entries that were complete.
 
-`json_repair` closes what the truncation left open. By itself it also completes half an entry with a guess, reads text
-that was never JSON, and takes quadratic time on some input. So it gets little text, and its result is checked. First
-pydantic's parser checks that the text is JSON so far (it overlooks missing commas, which are checked here). Then the
-standard library reads the complete entries, and only the remaining skeleton is repaired.
+`json_repair` closes the brackets that the truncation left open. By itself, it also completes half an entry with a
+guess, reads text that was never JSON, and takes quadratic time on some input. So it gets little text, and its result is
+checked. First, pydantic's parser checks that the text is JSON so far. This parser overlooks missing commas, which are
+checked here. Then the standard library reads the complete entries, and only the remaining skeleton is repaired.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.files.reading import json_value
 
 MAX_REPAIRED = 4_000
-"""Characters that repair is given. An entry is shorter by far, and complete ones are taken out before."""
+"""Maximum number of characters to repair. An entry is far shorter, and complete entries are taken out before."""
 
 _THINKING, _THOUGHT = "<think>", "</think>"
 _OPEN_FENCE = re.compile(r"\A[^`\[{]*```[^\n`]*\n")
@@ -31,14 +31,14 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class CutList:
-    """Entries that were complete when the answer broke off; `unfinished` is 1 if it broke off inside another."""
+    """Entries that were complete when the answer broke off. `unfinished` is 1 if it broke off inside another entry."""
 
     entries: list[object]
     unfinished: int
 
 
 def cut_array(text: str) -> CutList | None:
-    """Return the first unclosed JSON array of objects in the text; None without one, or without a complete entry.
+    """Return the first unclosed JSON array of objects in the text; None without such an array or a complete entry.
 
     >>> cut_array('Here: [{"a": 1}, {"a": "so')
     CutList(entries=[{'a': 1}], unfinished=1)
@@ -63,7 +63,7 @@ def cut_array(text: str) -> CutList | None:
 def cut_object(text: str, name: str) -> tuple[CutList, dict[str, object]] | None:
     """Return the list `name` of a truncated JSON object, and the object's other complete members.
 
-    None if the answer is something else or has no such list.
+    The result is None if the answer is something else or has no such list.
 
     >>> cut_object('{"bboxes": [[1, 2, 3, 4], [5, 6', "bboxes")
     (CutList(entries=[[1, 2, 3, 4]], unfinished=1), {})
@@ -78,12 +78,12 @@ def cut_object(text: str, name: str) -> tuple[CutList, dict[str, object]] | None
     if not isinstance(repaired, dict) or not isinstance(repaired.get(name), list):
         return None
     if json_value(skeleton) is None:
-        repaired[list(repaired)[-1]] = None  # the last value may be cut: half a number is a number too
+        repaired[list(repaired)[-1]] = None  # the last value may be cut off: half a number is also a number
     return CutList(entries, _unfinished(body, end)), {key: value for key, value in repaired.items() if key != name}
 
 
 def _answer(text: str) -> str:
-    """Return the text after any reasoning and the opening of a fence; empty if the reasoning never ends."""
+    """Return the text after any reasoning and the opening of a fence; empty if the reasoning has no end."""
     body = text[:MAX_ANSWER].rpartition(_THOUGHT)[2]
     if _THINKING in body:
         return ""
@@ -92,7 +92,7 @@ def _answer(text: str) -> str:
 
 
 def _is_json_so_far(text: str) -> bool:
-    """Return True if some continuation, or none, makes the text JSON."""
+    """Return True if the text is JSON or could be continued to JSON."""
     try:
         from_json(text, allow_partial="trailing-strings")
     except ValueError:
@@ -101,7 +101,7 @@ def _is_json_so_far(text: str) -> bool:
 
 
 def _whole_entries(text: str, start: int) -> tuple[list[object], int]:
-    """Return the complete objects and arrays at the beginning of an array, and the offset of the first other thing."""
+    """Return the complete objects and arrays at the beginning of an array, and the offset after them."""
     entries: list[object] = []
     position = _skip(_SPACE, text, start + 1)
     while text[position : position + 1] in ("{", "["):

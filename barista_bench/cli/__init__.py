@@ -1,16 +1,17 @@
-"""The command `barista-bench`, a thin layer over the library. Each flag has the name of the Python keyword that it
-sets.
+"""The command `barista-bench`, a thin layer over the library.
+
+Each flag has the name of the Python keyword that it sets.
 """
 
 import os
 
 EXIT_INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, as in shells."""
 INTERRUPTED_LINE = "interrupted"
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C ends it with one line, even while the commands are still being imported."""
+    """Run the command line. Ctrl-C ends it with a one-line message, even while commands are still being imported."""
     try:
         from barista_bench.cli.commands import run_command
 

@@ -1,4 +1,4 @@
-"""`python -m barista_bench.cli`, for launchers that start modules: `accelerate launch -m barista_bench.cli run ...`."""
+"""Entry point for launchers that start modules, such as `accelerate launch -m barista_bench.cli run ...`."""
 
 from barista_bench.cli import main
 

@@ -1,6 +1,4 @@
-"""Commands that turn a video into a scene graph: annotate start, run, accept, import, describe, status, review,
-export.
-"""
+"""Commands of `annotate`, which turn a video into a scene graph."""
 
 from __future__ import annotations
 
@@ -46,9 +44,7 @@ AddNames = Annotated[
 def _require_libraries() -> None:
     """Annotate videos: start -> run -> accept -> run -> export. See docs/your_own_videos.md."""
     with exit_on_error():
-        importlib.import_module(
-            "barista_bench.annotate"
-        )  # raises an error that names the missing package and how to install it
+        importlib.import_module("barista_bench.annotate")  # names the missing package and how to install it
 
 
 @group.command()
@@ -63,7 +59,7 @@ def start(
 ) -> None:
     """Create a project from all videos in a folder.
 
-    Every frame is decoded once, so that damage is found before the work. A minute of 1080p takes about 8 seconds.
+    Every frame is decoded once, so that damage is found before work begins. A minute of 1080p takes about 8 seconds.
     """
     from barista_bench.annotate.project import other_files, start as make, track_notes
     from barista_bench.annotate.stages import propagator_of
@@ -86,7 +82,7 @@ def start(
 
 @group.command()
 def run(project: ProjectFolder, num_proc: Processes = 1, cluster: Cluster = None) -> None:
-    """Run every stage whose input is ready. Run it again after an interruption or a decision."""
+    """Run every stage whose input is ready. Run the command again after an interruption or a decision."""
     from barista_bench.annotate.project import open_project
     from barista_bench.annotate.running import run as run_all
 
@@ -146,10 +142,10 @@ def import_masks(
     by: By = None,
     add_names: AddNames = False,
 ) -> None:
-    """Import masks from another tool, as accepted on the frames that they annotate.
+    """Import masks from another tool. They count as accepted on the frames that they annotate.
 
-    From a release, contacts, attributes, relations, activities and steps are imported too. Records that cannot be used
-    are counted with the reason; the exit code is then 1.
+    If the source is a release, contacts, attributes, relations, activities and steps are imported too. Unusable records
+    are counted by reason, and the exit code is then 1.
     """
     from barista_bench.annotate.decisions import accept as take_in, decisions_of_tracks, keep_accepted
     from barista_bench.annotate.project import open_project
@@ -173,7 +169,7 @@ def import_masks(
                 asked_segments = files.asked_segments()
                 if only_asked:
                     keyframes = [keyframe for keyframe in decisions.keyframes if keyframe.frame in asked_segments]
-                    # Changed contacts would request other frames.
+                    # changed contacts would request other frames
                     contacts = None if asked_segments else decisions.contacts
                     decisions = msgspec.structs.replace(decisions, keyframes=keyframes, contacts=contacts)
                 kept = 0
@@ -213,9 +209,7 @@ def _report_unknown_terms(project: Project, decisions: Decisions, add: bool) -> 
 
 
 def _project_video(project: Project, name: str, given: str | None) -> str:
-    """Return the project's video of a file: the given one, else the video of the file's name, with or without
-    suffix.
-    """
+    """Return the project's video for a file: `given`, or the video with the file's name, with or without its suffix."""
     if given is not None:
         return given
     stem = name.rpartition(".")[0]
@@ -223,7 +217,7 @@ def _project_video(project: Project, name: str, given: str | None) -> str:
 
 
 def _check_frame_count(read_video: MaskTracks | Decisions, files: VideoFiles) -> None:
-    """Raise DataError if tracks state a number of frames that differs from the video's."""
+    """Raise DataError if tracks state another number of frames than the video has."""
     count = getattr(read_video, "frame_count", None)
     if count is not None and count != files.source.frames:
         remedy = "name the pictures by their frame (00000.jpg, 00005.jpg), or annotate all frames"
@@ -232,9 +226,10 @@ def _check_frame_count(read_video: MaskTracks | Decisions, files: VideoFiles) ->
 
 
 def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[Counter[str]], Decisions | MaskTracks]]:
-    """Yield one function per video of a file or folder that reads its masks; it raises DataError if it cannot.
+    """Yield a function for each video of a file or folder. It reads the video's masks, and raises DataError on failure.
 
-    Unusable records of a release are counted in the function's argument, those of tracks in the tracks.
+    The function counts unusable records of a release in its argument. Tracks hold the counts of their own unusable
+    records.
     """
     from barista_bench.annotate.decisions import decisions_of_graph
     from barista_bench.interchange.mask_formats import read_mask_tracks
@@ -283,10 +278,10 @@ _HIDDEN = {"box_format", "threshold", "mask_threshold", "progress"}
 
 @flag_command(group, DescribingSettings, positional="project", hidden=_HIDDEN)
 def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Have a vision-language model propose attributes, relations and activities, into described.json.
+    """Let a vision-language model propose attributes, relations and activities, and write them to described.json.
 
-    Proposals count only after a person accepts them. Run the same command again to resume. A setting is taken from the
-    first of: flag, environment variable (BARISTA_BENCH_<NAME>), settings file (--config).
+    Proposals count only after a person accepts them. Run the same command again to resume. A flag overrides the
+    environment variable (BARISTA_BENCH_<NAME>), and this variable overrides the settings file (--config).
     """
     from barista_bench.annotate.describing import describe as ask_about
     from barista_bench.annotate.project import open_project
@@ -308,7 +303,7 @@ def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
 
 @group.command()
 def status(project: ProjectFolder) -> None:
-    """Show the state of each video and the decision that it waits for."""
+    """Show the state of each video and the decision that it needs next."""
     from barista_bench.annotate.project import open_project
     from barista_bench.annotate.running import missing_masks
     from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
@@ -331,7 +326,7 @@ def review(
     show: Annotated[int, typer.Option(help="Frames per video.")] = 10,
     plots: Annotated[Path | None, typer.Option(help="Folder for the plots of each video's signal.")] = None,
 ) -> None:
-    """List the frames that most need a person's attention, most doubtful first."""
+    """List the frames that most need a person's attention. The most doubtful frames come first."""
     from barista_bench.annotate.project import open_project
     from barista_bench.annotate.records import ReviewFile
 

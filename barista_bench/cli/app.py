@@ -1,4 +1,4 @@
-"""The command `barista-bench` itself, and code that its subcommands share."""
+"""Define the command `barista-bench`, and code that its subcommands share."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Protocol = Annotated[
 
 
 def protocol_options(protocol: str) -> dict[str, object]:
-    """Return the task options that the flag sets; not every task has one."""
+    """Return the task options that the flag sets. Some tasks have no protocol option."""
     return {} if protocol == "release" else {"protocol": protocol}
 
 
@@ -68,7 +68,7 @@ Root = Annotated[Path | None, typer.Option(help="Folder with the videos of a lin
 
 
 def split_names(*texts: str) -> tuple[str, ...]:
-    """Split texts that hold one name or several, separated by commas.
+    """Split texts into names at commas.
 
     >>> split_names("a, b", "c,")
     ('a', 'b', 'c')
@@ -80,10 +80,11 @@ def split_names(*texts: str) -> tuple[str, ...]:
 def scored_runs(
     folders: list[Path], data: str | None, root: Path | None, option: list[str] | None, *, with_stopped: bool = False
 ) -> Iterator[tuple[ScoredRun, ...]]:
-    """Yield the runs in the given folders, scored as the flags ask; runs that stopped early are printed instead, or
-    come last.
+    """Yield the runs in the given folders, scored with the given flags.
 
-    Raises TaskError at the end of the `with` statement where the code of a task raised: all else is done by then.
+    Runs that stopped early are printed instead. If `with_stopped` is true, they are yielded last.
+
+    If a task's code raised an error, TaskError follows at the end of the `with` statement, after all other work.
     """
     from barista_bench.api import load_results
     from barista_bench.runs.score.results import summary_line
@@ -112,16 +113,16 @@ def _failure(message: str) -> typer.Exit:
 
 
 def run_command() -> None:
-    """Run the command of `sys.argv`. Errors that this package raises on purpose end in one line and exit code 1."""
+    """Run the command in `sys.argv`. An expected error (`BaristaError`) is printed as one line, with exit code 1."""
     handler = logging.StreamHandler()
     handler.setFormatter(LogFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    # These libraries install a handler on import, so that messages would appear twice.
+    # These libraries install a handler on import, so messages would appear twice.
     for library in ("datasets", "huggingface_hub"):
         logging.getLogger(library).propagate = False
-    # The tracker of a stopped worker cleans up after the worker's libraries; its warnings are not needed.
+    # The resource tracker of a stopped worker cleans up after the worker's libraries. Its warnings are not needed.
     sys.warnoptions.append("ignore:resource_tracker")
-    # Commands hold many small records and few cycles: garbage collection takes a fifth of the time of scoring.
+    # Commands hold many small records and few cycles. Garbage collection would take a fifth of the time of scoring.
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
     app()
@@ -129,9 +130,9 @@ def run_command() -> None:
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """End the command with one line that describes the error, and exit code 1.
+    """End the command with a one-line error message and exit code 1.
 
-    A spent budget is not an error: its exit code is `EXIT_SPENT`.
+    A spent budget is not an error. Its exit code is `EXIT_SPENT`.
     """
     try:
         yield
@@ -144,7 +145,7 @@ def exit_on_error() -> Iterator[None]:
 
 
 def parsed_box_format(text: str | None) -> BoxFormat | None:
-    """Return the format that `--box-format` names, if given. Raises ConfigError."""
+    """Return the box format that `--box-format` names, if given. Raises ConfigError."""
     from barista_bench.core.boxes import BoxFormat
 
     try:

@@ -1,4 +1,4 @@
-"""The app with all of its commands, which each module adds."""
+"""The app with all its commands. Each module adds its own commands."""
 
 from barista_bench.cli import (
     annotate_commands as annotate_commands,

@@ -24,12 +24,12 @@ from barista_bench.scene_graph.shown_format import schema_path
 from barista_bench.scene_graph.validation import count_alike
 
 _SHOWN_REASONS = 5
-"""Examples left out of a config that `build` names."""
+"""Maximum number of left-out examples that `build` names per config."""
 
 
 @app.command(cls=ParentCommand, no_args_is_help=True)
 def show() -> None:
-    """Show the tasks, what a release holds, one frame's examples, clues in a set, or this machine's setup."""
+    """Show the tasks, the content of a release, the examples on a frame, clues in a set, or this machine's setup."""
 
 
 @app.command("show tasks")
@@ -74,7 +74,7 @@ def mini(
 ) -> None:
     """Render a small scripted coffee kitchen with a complete scene graph, in the release layout.
 
-    `generate --source KITCHEN` makes small releases of the other benchmarks from it.
+    `generate --source KITCHEN` makes small releases of the other benchmarks from this kitchen.
     """
     from barista_bench.mini import write_kitchen
 
@@ -106,9 +106,9 @@ def import_graph(
     videos: Annotated[str, typer.Option(help="Video ids, separated by commas; all by default.")] = "",
     progress: Progress = True,
 ) -> None:
-    """Make scene graphs from a public dataset or another tool's annotations; report imported and lost records.
+    """Make scene graphs from a public dataset or another tool's annotations. Report imported and lost records.
 
-    Continue with `validate`, `build` and `generate`, as for any release. Facts that the dataset does not state are
+    Continue with `validate`, `build` and `generate`, as for any release. A fact that the dataset does not state is
     unknown, never "no".
     """
     from barista_bench.other_graphs.importing import import_graphs
@@ -175,7 +175,7 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
 
 
 def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> None:
-    """Print the problems, and exit with code 1 if some are errors, or at any problem with `strict`."""
+    """Print the problems. Exit with code 1 if there is an error, or with `strict` if there is any problem."""
     kinds = count_alike(problems)
     for problem, count in islice(kinds.items(), show):
         text = f"{problem} (and {count - 1} more like it)" if count > 1 else str(problem)
@@ -207,7 +207,7 @@ def stats(
 ) -> None:
     """Count the content of a release: layers, distributions, durations, preparation types.
 
-    For other benchmarks, count the content of a dataset made by `build`, in the tables of the benchmark's paper.
+    For other benchmarks, count the content of a dataset made by `build`. The tables follow the benchmark's paper.
     """
     from barista_bench.scene_graph.statistics import statistics
     from barista_bench.scene_graph.statistics_files import write_statistics
@@ -234,7 +234,7 @@ def stats(
 
 
 def _exit_on_lost_videos(video_ids: Collection[str], problems: Sequence[Problem]) -> None:
-    """Print the videos that could not be used, and exit with code 1 if there are any."""
+    """Print the videos that could not be used. If there are any, exit with code 1."""
     why = {problem.file: problem.what for problem in problems}
     for video_id in list(video_ids)[:_SHOWN_REASONS]:
         warn(f"lost: {video_id}: {why.get(video_id, 'none of its examples could be made')}")

@@ -1,6 +1,4 @@
-"""Commands that exchange data and results: publish, publish answers, run import, export run,
-export lmms-eval-tasks.
-"""
+"""Commands that exchange data and results: publish, import and export."""
 
 from __future__ import annotations
 
@@ -28,8 +26,9 @@ def publish(
     ] = False,
     token_env: Annotated[str | None, typer.Option(help="Environment variable with the token, if not HF_TOKEN.")] = None,
 ) -> None:
-    """Check a dataset or a Space and upload it to the Hub. Run the same command again to resume an interrupted
-    upload.
+    """Check a dataset or a Space and upload it to the Hub.
+
+    Run the same command again to resume an interrupted upload.
     """
     from huggingface_hub import HfApi
 
@@ -57,7 +56,7 @@ def submission(
     data: Data = None,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help="Accept an unfinished run.")] = False,
 ) -> None:
-    """Write the file that a benchmark's official leaderboard accepts, from one run's answers. Nothing is uploaded."""
+    """Write a file with a run's answers for a benchmark's official leaderboard. Nothing is uploaded."""
     from barista_bench.interchange.recorded_answers import write_submission_file
 
     with exit_on_error():
@@ -83,7 +82,7 @@ def import_run(
     ] = None,
     protocol: Protocol = "release",
 ) -> None:
-    """Import a run of the released harness, with its judge's scores, to score and report it here."""
+    """Import a run of the released harness, including its judge's scores, for `score` and `report`."""
     from barista_bench.interchange.importing import import_run as make
 
     with exit_on_error():
@@ -92,7 +91,8 @@ def import_run(
     counts = ", ".join(f"{status} {count}" for status, count in sorted(imported.statuses.items()))
     judged_text = f", {imported.judged} judged" if imported.judged else ""
     echo(
-        f"{imported.task}: {imported.repetitions} run(s), {counts}, {imported.unanswered} without a record{judged_text}"
+        f"{imported.task}: {imported.repetitions} repetition(s), {counts}, "
+        f"{imported.unanswered} without a record{judged_text}"
     )
     for complaint, names in (
         ("samples unreadable for the release and kept so, readable here", imported.kept_failures),
@@ -123,7 +123,7 @@ def export_run(
     data: Data = None,
     root: Root = None,
 ) -> None:
-    """Write a run for other tools. In the released layout, imported content is written as it was."""
+    """Write a run for other tools. In the released layout, imported content is written unchanged."""
     from barista_bench.interchange.exporting import export_run as make
     from barista_bench.interchange.fiftyone_dataset import write_fiftyone
 
@@ -156,4 +156,4 @@ def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold
     with exit_on_error():
         folder, names = write_tasks({"task": "all", **named_flags(flags)})
     echo(f"wrote {', '.join(names)}", err=True)
-    print_result(str(folder))  # the shell passes this line to --include_path
+    print_result(str(folder))  # the shell passes this line on to --include_path

@@ -38,10 +38,10 @@ _ARGUMENTS, _OPTIONS = "Arguments", "Options"
 
 
 class FlagsBySection(ParentCommand):
-    """A command with many flags, which its help lists in sections; rarely used flags come last."""
+    """A command with many flags. Its help lists the flags in sections, and rarely used flags come last."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
-        """Flags by their `rich_help_panel`, as plain text."""
+        """Write the flags by their `rich_help_panel`, as plain text."""
         sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_ARGUMENTS, _OPTIONS, *_TABLES, RARE)}
         for parameter in self.get_params(ctx):
             panel = getattr(parameter, "rich_help_panel", None)
@@ -61,7 +61,7 @@ CONFIG_FLAG = _keyword(
 
 
 def switch(name: str, text: str) -> inspect.Parameter:
-    """Return a flag that is off unless it is given, for `more` flags of a command."""
+    """Return a switch that is off by default, for the parameter `more` of `flag_command`."""
     return _keyword(name, False, Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=text)])
 
 
@@ -79,11 +79,11 @@ def flag_command(
     hidden: Collection[str] = (),
     **command: Any,  # noqa: ANN401  (as typer's `command` has it)
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function of keywords a command with one flag per field.
+    """Turn a function of keywords into a command with one flag per field.
 
-    `positional` names the fields, in order, that may be given without their flags, and `hidden` the fields without a
-    flag; `config`, `dry_run` and `more` add flags. Flags have no defaults: None or an empty list means "not given", and
-    `named_flags` drops such values. With `config`, a file or the environment may give a required setting.
+    `positional` names the fields that may be given in order without their flags. `hidden` names the fields without a
+    flag. `config`, `dry_run` and `more` add flags. Flags have no defaults: None or an empty list means "not given", and
+    `named_flags` drops such values. With `config`, a file or the environment may provide a required setting.
     """
     fields = {name: field for name, field in settings_type.model_fields.items() if name not in hidden}
     first = positional.split()
@@ -108,8 +108,9 @@ def named_flags(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def resolve_flags(settings_type: type[SettingsT], flags: dict[str, Any], **defaults: object) -> SettingsT:
-    """Return the settings that a command's flags make, with progress bars unless --quiet. Removes `config` from the
-    flags.
+    """Return the settings from a command's flags, with progress bars unless --quiet.
+
+    The key `config` is removed from `flags`.
     """
     has_file, file = "config" in flags, flags.pop("config", None)
     flags_set = named_flags(flags)
@@ -126,7 +127,7 @@ def resolve_flags(settings_type: type[SettingsT], flags: dict[str, Any], **defau
 
 
 def complete_tasks(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete the tasks of the named benchmark, or of all benchmarks; after a comma, complete the next task."""
+    """Complete tasks of the named benchmark, or of all benchmarks. After a comma, complete the next task."""
     benchmarks = [name for name in BENCHMARKS if name == ctx.params.get("benchmark")]
     names = [task for benchmark in benchmarks or BENCHMARKS for task in task_names(benchmark)]
     before, comma, last = incomplete.rpartition(",")
@@ -134,7 +135,7 @@ def complete_tasks(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_models(incomplete: str) -> list[str]:
-    """Complete model names that are not checkpoints, prefixes that come before a colon, and folders."""
+    """Complete model names other than checkpoints, prefixes before a colon, and folders."""
     kind, colon, rest = incomplete.partition(":")
     if colon and kind in ABLATIONS:
         return [f"{kind}:{name}" for name in complete_models(rest)]
@@ -161,7 +162,7 @@ _TABLES: dict[str, tuple[type[SettingsTable], ...]] = {
     "Local checkpoints": (WeightSettings, CheckpointSettings, TransformersSettings),
     "vLLM": (VllmSettings,),
 }
-"""Sections of the help, each with the tables that declare its settings."""
+"""Sections of the help, and the tables that declare the settings of each section."""
 _RARELY_SET = frozenset(
     {"revision", "think_tags", "box_format", "top_p", "top_k", "repetition_penalty", "stop", "thinking_budget"}
     | {"reasoning_field", "threshold", "mask_threshold", "cluster", "workers", "frame_cache_mib"}
@@ -176,7 +177,7 @@ def _parameter(
         text += f" [default: {name.replace('_', '-')}]"
     elif not field.is_required() and default is not False and default not in (None, (), {}, ""):
         text += f" [default: {','.join(default) if isinstance(default, tuple) else default}]"
-    # A switch needs its opposite only where something else may have turned it on.
+    # A switch needs its opposite only if a file or the environment may turn the switch on.
     names = () if has_file or default is not False or name == "progress" else (f"--{name.replace('_', '-')}",)
     option = typer.Option(*names, help=text, rich_help_panel=_panel(table, name), autocompletion=_COMPLETIONS.get(name))
     annotation = Annotated[_type(field), typer.Argument(help=text) if positional else option]  # type: ignore[valid-type]
@@ -185,7 +186,10 @@ def _parameter(
 
 
 def _panel(table: type[SettingsTable], name: str) -> str | None:
-    """Return the section of a setting: rare settings form one; settings that only some models read have one each."""
+    """Return the section of a setting.
+
+    Rare settings share a section. Settings for some models have one per kind of model.
+    """
     if name in _RARELY_SET:
         return RARE
     declaring = ((title, part) for title, parts in _TABLES.items() for part in parts if issubclass(table, part))
@@ -193,9 +197,7 @@ def _panel(table: type[SettingsTable], name: str) -> str | None:
 
 
 def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type of its own)
-    """Return the type of a field's flag: a switch, repeated text, a choice, a number, else text that is checked
-    later.
-    """
+    """Return the type of a field's flag: a switch, repeated text, a choice, a number, or text that is checked later."""
     annotation = field.annotation
     if annotation is bool:
         return bool | None

@@ -26,9 +26,9 @@ _DRY_RUN = switch("dry_run", "Only estimate the yield of each family, and name w
 
 @flag_command(app, GenerateSettings, config=False, more=(_DRY_RUN,))
 def generate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `check_settings` checks it)
-    """Generate question sets for other benchmarks from any scene graph, each answer computed and proved.
+    """Generate question sets for other benchmarks from any scene graph. Each answer is computed and proved.
 
-    Then run `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
+    Afterwards run `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
     """
     from barista_bench.errors import ConfigError
     from barista_bench.generate.forecast import forecast
@@ -55,7 +55,7 @@ def generate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `chec
 
 
 def _print_report(report: FamilyReport) -> None:
-    """Print one line per subtask: the number of sampled items, and the reasons for a shortage."""
+    """Print one line per subtask with the number of sampled items and the reasons for a shortage."""
     echo(f"{report.family}: {report.sampled} items")
     for row in report.subtasks:
         echo(f"  {row.subtask}: {row.sampled} of {row.wanted}, {row.candidates} candidates")
@@ -109,16 +109,22 @@ def audit(
 def export(
     data: Annotated[Path, typer.Argument(help="Dataset folder written by build.")],
     form: Annotated[
-        Literal["chat", "preference", "coco", "davis"],
-        typer.Option("--format", help="Chats or preference pairs for TRL, or boxes and masks of the release."),
+        Literal["chat", "preference", "prompts", "coco", "davis"],
+        typer.Option(
+            "--format", help="Chats, preference pairs or prompts with references for TRL, or boxes and masks."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("training_set"),
     split: Annotated[str, typer.Option(help="Must be train: all other splits are held out for tests.")] = "train",
     task: Annotated[
         list[str] | None,
-        typer.Option(help="For chat: tasks, separated by commas or repeated; by default all with text answers."),
+        typer.Option(
+            help="For chat and prompts: tasks, separated by commas or repeated; by default all with text answers."
+        ),
     ] = None,
-    box_format: Annotated[str | None, typer.Option(help="For chat: the model's box format, e.g. yxyx/1000.")] = None,
+    box_format: Annotated[
+        str | None, typer.Option(help="For chat and prompts: the model's box format, e.g. yxyx/1000.")
+    ] = None,
     run: Annotated[
         Path | None, typer.Option(help="For preference: run folder whose wrong answers become the rejected answers.")
     ] = None,
@@ -130,7 +136,7 @@ def export(
         Path | None, typer.Option(help="For coco and davis: the release; otherwise the videos of a linked dataset.")
     ] = None,
 ) -> None:
-    """Write the training videos of a dataset as a training set. Test videos are refused, by content."""
+    """Write the training videos of a dataset as a training set. Test videos are recognised by content and refused."""
     from barista_bench.training.exporting import export as make
 
     with exit_on_error():

@@ -27,10 +27,10 @@ _ABOUT_IMAGES = {
 
 @flag_command(app, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES})
 def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Grade the free-text answers of a run with a judge; the model of the run is not called.
+    """Grade the free-text answers of a run with a judge. The model of the run is not called.
 
-    Every verdict is logged at once under RUN/judges; run the same command again to resume. A setting is taken from the
-    first of: flag, environment variable (BARISTA_BENCH_<NAME>), settings file (--config).
+    Every verdict is logged at once under RUN/judges. Run the same command again to resume. A flag overrides the
+    environment variable (BARISTA_BENCH_<NAME>), and this variable overrides the settings file (--config).
     """
     from barista_bench.judging.scoring import score_judged
     from barista_bench.judging.session import judge_config
@@ -63,7 +63,7 @@ def judges(
     root: Root = None,
     option: Options = None,
 ) -> None:
-    """Compare judges: rankings, shifts, agreement, self-preference, and people's ratings if given."""
+    """Compare judges by rankings, shifts, agreement, self-preference, and people's ratings if given."""
     import msgspec
 
     from barista_bench.files.owned_folders import JUDGES, check_target, replacing_folder
@@ -97,10 +97,10 @@ def judges(
 
 @flag_command(app, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES, name="generate questions")
 def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Have a model write the questions of temporal_vqa from the changes in a release.
+    """Let a model write the questions of temporal_vqa from the changes in a release.
 
-    Clips are drawn from all videos that have no questions yet, as in the release. Usable questions are written in the
-    release's cache format, for `build`. With --protocol paper a question must also name every change, and nothing else.
+    As in the release, clips are drawn from all videos without questions. Usable questions are written in the release's
+    cache format, for `build`. With --protocol paper, a question must also name every change and nothing else.
     """
     from barista_bench.generate.writing.questions import write_questions
 
@@ -118,10 +118,11 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
 
 @flag_command(app, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES, name="generate reworded")
 def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Have a model rephrase generated items without changing the question or its answer.
+    """Let a model rephrase generated items without changing the question or its answer.
 
-    Each text is checked against the template's and requested once more if it is refused; after that the template stays.
-    Accepted texts are in OUT/review.jsonl: review them, and generate again with --review and the same arguments.
+    Each text is checked against the template's text. A refused text is requested once more, and after a second refusal
+    the template's text stays. Accepted texts are in OUT/review.jsonl. Review them, and run `generate` again with
+    --review and the same arguments.
     """
     from barista_bench.generate.writing.rewording import reword as make
 
@@ -137,7 +138,7 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
 
 
 def judged_line(results: JudgedResults) -> str:
-    """Return one line with the scores, their spread and the coverage."""
+    """Return a line with the scores, their spread and the coverage."""
     coverage = results.coverage
     metrics = ", ".join(
         f"{name} {decimal(metric.mean)}" + (f" ± {decimal(metric.std)}" if metric.std is not None else "")
@@ -152,6 +153,6 @@ def judged_line(results: JudgedResults) -> str:
     judge = f"{results.judge.name}, held to its form" if results.is_held else results.judge.name
     return (
         f"{results.dataset.task}, {results.model} judged by {judge}: {metrics or 'no usable verdict'} "
-        f"over {results.repetitions} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses}), "
+        f"over {results.repetitions} repetition(s), {coverage.judged}/{coverage.expected} answers judged ({statuses}), "
         f"rubric {results.rubric.wording}, wording {results.answers.wording}"
     )

@@ -1,4 +1,4 @@
-"""Print results, notes, errors, warnings and JSON of commands, and help in sections."""
+"""Print the results, notes, errors, warnings and JSON of commands, and help in sections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _JSON_ALONE = ContextVar("json_alone", default=False)
 
 
 def begin_output(quiet: bool) -> None:
-    """Set up the output of a command from the flags before it; --json comes after it."""
+    """Set up output from the flags before the command's name. The flag --json comes after the name."""
     _QUIET.set(quiet)
     _JSON_ALONE.set(False)
     show_bars(not quiet)
@@ -29,7 +29,7 @@ def begin_output(quiet: bool) -> None:
 def show_bars(wanted: bool) -> bool:
     """Suppress progress bars of Hugging Face libraries ("Loading weights") unless bars are wanted."""
     if not wanted:
-        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # for libraries imported later, here or in a child process
+        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # for later imports, here or in a child process
         if "huggingface_hub" in sys.modules:
             from huggingface_hub.utils.tqdm import disable_progress_bars
 
@@ -42,7 +42,7 @@ def show_bars(wanted: bool) -> bool:
 
 
 def print_json_alone(wanted: bool) -> bool:
-    """Callback of --json: print only JSON from now on."""
+    """Print only JSON from now on. This is the callback of --json."""
     if wanted:
         _QUIET.set(True)
         _JSON_ALONE.set(True)
@@ -51,14 +51,14 @@ def print_json_alone(wanted: bool) -> bool:
 
 
 def is_quiet() -> bool:
-    """Whether --quiet or --json turns off notes and progress bars."""
+    """Return whether --quiet or --json turns off notes and progress bars."""
     return _QUIET.get()
 
 
 def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
-    """Print errors and warnings (`err`), and notes on completed work.
+    """Print errors and warnings (`err` is true) or notes on completed work.
 
-    --quiet and --json turn notes off; use `print_result` for the result of a command.
+    --quiet and --json turn notes off. Use `print_result` for the result of a command.
     """
     if err or not is_quiet():
         with _exit_on_closed_output():
@@ -66,30 +66,33 @@ def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
 
 
 def warn(*lines: str) -> None:
-    """Print, in yellow, what was lost or left out."""
+    """Print a warning about lost or left-out data in yellow."""
     echo(*lines, color="yellow", err=True)
 
 
 def print_result(*lines: str) -> None:
-    """Print the result of the command, with --quiet too. With --json, print nothing: the JSON is the result."""
+    """Print the result of the command, even with --quiet. With --json, print nothing, since the JSON is the result."""
     if not _JSON_ALONE.get():
         with _exit_on_closed_output():
             text_out.echo(*lines)
 
 
 def print_json(value: object) -> None:
-    """Print the only text on stdout of a command with --json, in ASCII; a score that is not a number becomes null."""
+    """Print the JSON of a command with --json, as its only text on stdout.
+
+    The text is ASCII. A score that is not a number becomes null.
+    """
     with _exit_on_closed_output():
         text_out.echo(*json.dumps(json.loads(msgspec.json.encode(value)), indent=1).splitlines())
 
 
 @contextmanager
 def _exit_on_closed_output() -> Iterator[None]:
-    """End the command if the reader of its output, such as `head`, has closed it."""
+    """End the command if the reader of its output, such as `head`, has closed the pipe."""
     try:
         yield
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes standard output again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # because Python flushes standard output again at exit
         raise typer.Exit(1) from None
 
 

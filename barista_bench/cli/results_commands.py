@@ -51,7 +51,7 @@ def report(
     root: Root = None,
     option: Options = None,
 ) -> None:
-    """Write a self-contained HTML page and a Markdown summary that links to it. Runs are read, never changed."""
+    """Write a self-contained HTML page and a Markdown summary with links to the page. Runs are read, never changed."""
     from barista_bench.diagnosis.records import read_diagnoses
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
@@ -84,8 +84,9 @@ def diff(
     second: Annotated[Path, typer.Argument(help="Another run folder.")],
     show: Annotated[int, typer.Option(help="Maximum number of samples of each kind to list.")] = 5,
 ) -> None:
-    """List the differences between two runs: settings, prompts, pixels, versions, answers, scores. Exit code 1 if
-    any.
+    """List the differences between two runs: settings, prompts, pixels, versions, answers, scores.
+
+    The exit code is 1 if there are differences.
     """
     from barista_bench.runs.diff import as_text, diff as compare_runs
 
@@ -106,7 +107,7 @@ def compare(
     option: Options = None,
     json: Json = False,
 ) -> None:
-    """Compare models on the same examples: difference with interval, Holm-corrected p-value, effect size."""
+    """Compare models on the same examples by difference with interval, Holm-corrected p-value and effect size."""
     from barista_bench.diagnosis.records import compared_shares, read_diagnoses
     from barista_bench.files.owned_folders import check_place
     from barista_bench.stats import compare_runs, differing_circumstances, run_labels
@@ -148,9 +149,9 @@ def compare(
 
 @app.command("compare agreement")
 def agreement(folders: Folders, data: Data = None, root: Root = None, option: Options = None) -> None:
-    """Measure how far answers agree, including people's: each pair of runs of a task, all people, and all runs.
+    """Measure how far answers agree, for each pair of runs of a task, for all people, and for all runs.
 
-    For a study, it first shows each participant's progress, checks passed and time taken.
+    For a study, first show each participant's progress, passed checks and time.
     """
     from barista_bench.stats import answer_agreement
     from barista_bench.studio.study_scores import participant_text, studies_of, study_scores
@@ -162,7 +163,7 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
         try:
             for row in answer_agreement(runs):
                 print_result(agreement_line(row))
-        except DataError as error:  # a single person has no pair, only the rows above
+        except DataError as error:  # a single person has no pair; only the rows above are shown
             if not participants:
                 raise
             echo(str(error))
@@ -196,7 +197,7 @@ def analyse(
 
 
 def comparison_line(item: Comparison) -> str:
-    """Return the comparison of one pair of models in words."""
+    """Describe the comparison of a pair of models in words."""
     signed = partial(decimal, sign=True)
     interval = "no interval"
     if item.low is not None and item.high is not None:
@@ -216,7 +217,7 @@ def comparison_line(item: Comparison) -> str:
 
 
 def agreement_line(row: AnswerAgreement) -> str:
-    """Return the agreement of some raters on one task in words."""
+    """Describe the agreement of some raters on a task in words."""
     if row.score is not None:
         measured = f"score of one answer with another as the reference {decimal(row.score)}"
     else:
@@ -235,7 +236,7 @@ def agreement_line(row: AnswerAgreement) -> str:
     name="publish submission",
 )
 def submit(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `check_settings` checks it)
-    """Write a model's results in the format of leaderboards on the Hub, check them, and upload them if asked to.
+    """Write and check a model's results in the format of leaderboards on the Hub, and upload them on request.
 
     Inspect the files in OUT first: model/ (.eval_results, README.md) and results/ (for a leaderboard Space).
     """

@@ -33,9 +33,10 @@ def demo(
     browser: Annotated[bool, typer.Option(help="Open the report in a browser.")] = True,
     progress: Progress = True,
 ) -> None:
-    """Render a toy kitchen, ask BARISTA's tasks and open the report, offline, in under a minute.
+    """Render a toy kitchen, ask BARISTA's tasks and open the report. This works offline, in under a minute.
 
-    The package contains the embedded models' answers and scores them here, so neither torch nor a GPU is needed.
+    The package contains the answers of its embedded models, and only scores them here. So no torch and no GPU are
+    needed.
     """
     import webbrowser
 
@@ -57,7 +58,7 @@ _NEXT_STEPS = """next, each with what it needs:
   pip install 'barista_bench[studio]'  # graphs and masks to look at, and your own answers
   barista-bench studio {out}/kitchen {out}/data {out}/runs
 served models need [api], videos of your own [annotate]; docs/tutorial.md continues from here"""
-"""Commands to continue with after the demo, and their requirements."""
+"""Commands to try after the demo, and their requirements."""
 
 
 @app.command("show setup")
@@ -83,8 +84,8 @@ def doctor(json: Json = False) -> None:
 def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Ask a model every example. Each answer is logged at once and never asked again.
 
-    A setting is taken from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), run file (--config). Start
-    it under `accelerate launch` to distribute complete videos over processes.
+    A flag overrides the environment variable (BARISTA_BENCH_<NAME>), and this variable overrides the run file
+    (--config). Start the command under `accelerate launch` to distribute complete videos over processes.
     """
     from barista_bench.runs.ask.runner import estimate, estimate_text, run_config
     from barista_bench.runs.ask.sweep import sweep_configs
@@ -106,7 +107,7 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
 
 
 def _sweep(config: RunConfig) -> None:
-    """Run all combinations; print their table, and draw it if the libraries are there."""
+    """Run all combinations and print their table. Draw the table if the libraries are installed."""
     from barista_bench.runs.ask.sweep import run_sweep
     from barista_bench.tables import to_text
 
@@ -124,7 +125,7 @@ def _sweep(config: RunConfig) -> None:
 def run_watch(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Score a fixed part of a dataset at every checkpoint of a training, and write the curve to OUT/curve.csv.
 
-    Start it again to resume; --follow waits for further checkpoints.
+    Start the command again to resume. With --follow it waits for further checkpoints.
     """
     from barista_bench.runs.ask.watching import watch
     from barista_bench.tables import to_text
@@ -136,7 +137,7 @@ def run_watch(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
 
 
 def _offer_preflight(config: RunConfig) -> None:
-    """Name the preflight, in one line, for a model that this machine has not asked before."""
+    """Suggest a preflight in one line, if this machine has not asked the model before."""
     if not is_seen(config):
         address = f" --base-url {shlex.quote(config.base_url)}" if config.base_url else ""
         echo(
@@ -147,9 +148,11 @@ def _offer_preflight(config: RunConfig) -> None:
 
 @flag_command(app, PreflightConfig, positional="")
 def preflight(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Ask a model 20 drawn questions with known answers: box format, images, length, thoughts, tokens and cost.
+    """Ask a model 20 drawn questions with known answers.
 
-    Ends with exit code 1 if a setting is wrong, and names the flag.
+    The answers show box format, images, length, thoughts, tokens and cost.
+
+    If a setting is wrong, the command names the flag and ends with exit code 1.
     """
     from barista_bench.preflight.findings import preflight as ask_preflight
 
@@ -165,10 +168,10 @@ def preflight(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
 
 @flag_command(app, RunConfig, positional="data")
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Run a model, score its answers and report them in one command; --benchmark all runs every benchmark.
+    """Run a model, score its answers and report them in one command. --benchmark all runs every benchmark.
 
-    DATA may also be a release, a folder or a Hub id: its dataset is built once with the published settings, in the
-    cache. Run folders go to OUT, and the report to OUT/report. Answered samples are not asked again.
+    DATA may also be a release (a folder or a Hub id). Its dataset is built once in the cache, with the published
+    settings. Run folders go to OUT, and the report goes to OUT/report. Answered samples are not asked again.
     """
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
@@ -187,7 +190,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         session, budget_error = None, None
         try:
             session = run_config(config, opened_tasks)
-        except BudgetError as spent:  # the answers so far are scored, as incomplete
+        except BudgetError as spent:  # score the answers so far, as incomplete
             budget_error = spent
         runs, unscored = score_tasks(opened_tasks, config.root)
         labels = run_labels(runs)
@@ -214,10 +217,9 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
 
 @flag_command(app, DiagnoseConfig, positional="data", dry_run=True, hidden=("until", "against", "alpha"))
 def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Say why a model fails: tell it the truth of one level of the graph after the other, and ask again.
+    """Find out why a model fails: tell it the truth about one level of the graph after the other, and ask again.
 
-    Runs lie in OUT/CONDITION/TASK, and what they tell in OUT/diagnosis.json. What is answered already is not asked
-    again.
+    Runs go to OUT/CONDITION/TASK, and the findings to OUT/diagnosis.json. Answered samples are not asked again.
     """
     from barista_bench.diagnosis.records import causes, diagnosis_table, sentences
     from barista_bench.diagnosis.running import diagnose as make_diagnoses, plan_lines, plan_tasks
@@ -248,7 +250,10 @@ def plan(
     root: Root = None,
     json: Json = False,
 ) -> None:
-    """Plan a comparison: answers, tokens, dollars and hours, complete and stopped early, and what the set can show."""
+    """Plan a comparison: estimate its answers, tokens, dollars and hours, and the difference that it can show.
+
+    The estimates cover a complete run and a run that stops early.
+    """
     from barista_bench.api import load_results
     from barista_bench.runs.decide.planning import plan_table, plan_tasks
     from barista_bench.runs.described import Prices, read_prices
@@ -301,11 +306,11 @@ def score(  # noqa: PLR0913  (one parameter for each flag)
     num_proc: Annotated[int, typer.Option(help="Number of processes; each scores complete runs.", min=1)] = 1,
     json: Json = False,
 ) -> None:
-    """Score runs from their logs: writes results.json and scores.jsonl. No model is asked.
+    """Score runs from their logs, and write results.json and scores.jsonl. No model is asked.
 
-    Scores with an --option, a --box-format or --think-tags that the run was not started with are saved beside its own,
-    as results.<digest>.json; `submit` takes only the run's own. With --predictions, answers that another harness
-    recorded become run folders first.
+    If --option, --box-format or --think-tags differ from the start of the run, scores are saved separately, as
+    results.<digest>.json. `publish submission` takes only the scores with the run's own settings. With --predictions,
+    answers that another harness recorded become run folders first.
     """
     from barista_bench.api import run_folders
     from barista_bench.cluster import map_in_processes
@@ -348,7 +353,7 @@ def score(  # noqa: PLR0913  (one parameter for each flag)
 
 @app.command("run compact")
 def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
-    """Merge the logs of all processes of a run into one, without superseded lines."""
+    """Merge the logs of all processes of a run into one log, without superseded lines."""
     from barista_bench.runs.log_reader import compact as compact_logs
 
     with exit_on_error():
@@ -361,7 +366,7 @@ def merge(
     folders: Annotated[list[Path], typer.Argument(help="Run folders of one run, from machines without a shared disk.")],
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
 ) -> None:
-    """Join run folders of one run, written by machines without a shared disk."""
+    """Merge folders of one run that machines without a shared disk wrote."""
     from barista_bench.runs.log_reader import merge as merge_runs
 
     with exit_on_error():

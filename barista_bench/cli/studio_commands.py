@@ -46,18 +46,18 @@ def studio(
 ) -> None:
     """Open a page on this machine to browse graphs and runs, annotate, review, answer questions and run commands.
 
-    With a study, serve the study instead.
+    If PATHS is a study, serve the study instead.
     """
     with exit_on_error():
         from barista_bench.studio.server import studio_server
         from barista_bench.studio.study import is_study
         from barista_bench.studio.workspace import default_paths, open_workspace
 
-        # A closed terminal and `kill` end the studio as Ctrl-C does: what it has started ends with it. uvicorn takes
-        # the signal while it serves, and raises it again afterwards.
+        # A closed terminal and `kill` end the studio like Ctrl-C, together with all processes that it has started.
+        # uvicorn takes the signal while it serves, and raises the signal again afterwards.
         signal.signal(signal.SIGTERM, _exit_on_signal)
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which `nohup` sets
-            # An exception out of a handler could end a request in the place of the server.
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # `nohup` sets this handler
+            # An exception from a handler could end a request instead of the server.
             signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
         if paths and any(map(is_study, paths)):
             _serve_study(paths, has_other_options=bool(folder or by or compare or port))
@@ -92,8 +92,9 @@ def invite(
         ),
     ] = None,
 ) -> None:
-    """Invite people to answer the models' questions: a study with a link for each person. Inviting again renews the
-    link.
+    """Invite people to answer the models' questions, in a study with a link for each person.
+
+    A second invitation renews a person's link.
     """
     with exit_on_error():
         from barista_bench.studio.inviting import invite as invite_people

@@ -1,4 +1,4 @@
-"""The tree of commands: names of one word in sections, and names of two words below the first word."""
+"""The tree of commands. One-word names are in sections, and two-word names are below their first word."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ SECTIONS = {
     "Look": ("compare", "show", "studio"),
     "Share": ("export", "publish"),
 }
-"""Commands by what people do with them, in the order of the help."""
+"""Commands by purpose, in the order of the help."""
 _OTHERS = "Commands"
 
 
 class Commands(TyperGroup):
-    """A group of commands. A name may have two words, as `show stats`; its first word is a `ParentCommand`."""
+    """A group of commands.
+
+    A name may have two words, such as `show stats`. Its first word is then a `ParentCommand`.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401  (as typer has it)
-        """Return the names of one word, in the order of the help. Shells complete these."""
+        """Return the one-word names in the order of the help. Shells complete these names."""
         order = [name for names in _sections(ctx).values() for name in names]
         names = [name for name in self.commands if " " not in name]
         return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
     def related_commands(self, parent: str) -> list[str]:
-        """Return the names of two words that begin with the parent's name."""
+        """Return the two-word names that begin with the parent's name."""
         return [name for name in self.commands if name.startswith(f"{parent} ")]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
-        """Return the command that the first two arguments name, else the one that the first argument names."""
+        """Return the command that the first two arguments name, or else the command that the first argument names."""
         first, typed = args[0], " ".join(args[:2])
         if typed in self.commands:
             return typed, self.commands[typed], args[2:]
@@ -57,18 +60,18 @@ class Commands(TyperGroup):
         ctx.fail(f"No such command {typed!r}." + "".join(f" Did you mean {names_by_word[word]!r}?" for word in nearest))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
-        """List the commands by section as plain text, each with its complete first sentence."""
+        """List the commands by section as plain text, each with the full first sentence of its help."""
         sections, names = _sections(ctx), self.list_commands(ctx)
         placed = {section: [name for name in names if name in within] for section, within in sections.items()}
         placed[_OTHERS] = [name for name in names if not any(name in within for within in sections.values())]
         write_sections(formatter, {section: self.rows(names) for section, names in placed.items()})
 
     def rows(self, names: Iterable[str]) -> list[tuple[str, str]]:
-        """Return each name with the command's complete first sentence."""
+        """Return each name with the full first sentence of the command's help."""
         return [(name, self.commands[name].get_short_help_str(sys.maxsize)) for name in names]
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  (as typer has it)
-        """End with one line on Ctrl-C too."""
+        """Also end with one line on Ctrl-C."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -77,7 +80,7 @@ class Commands(TyperGroup):
 
 
 class ParentCommand(TyperCommand):
-    """A command whose name is the first word of other commands, which its help lists."""
+    """A command whose name is the first word of other commands. Its help lists these commands."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
         """List the related commands."""
@@ -86,5 +89,5 @@ class ParentCommand(TyperCommand):
 
 
 def _sections(ctx: Any) -> dict[str, tuple[str, ...]]:  # noqa: ANN401
-    """Return the sections of the top level; a group below it has none."""
+    """Return the sections of the top level. Groups below have no sections."""
     return {} if ctx.parent else SECTIONS

@@ -2,12 +2,13 @@
 
 Follows Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS-B 86, 2024, online in
 2023; arXiv 2010.09686), section 5 and the diversified bets of its appendix. A bettor stakes a fixed fraction of its
-wealth on each next value. If the mean of the set is not above 0, the wealth is a supermartingale from 1 on, so that by
-Ville's inequality it reaches 1 / alpha with probability alpha at most, however often one looks.
+wealth on each next value. If the mean of the set is not above 0, the wealth is a supermartingale that starts at 1. By
+Ville's inequality, the wealth then reaches 1 / alpha with probability alpha at most, however often it is checked.
 
-All bettors here bet that a mean is *above* 0; negate values and bounds to bet that it is below. One bettor for each of
-`FRACTIONS` starts with an equal share. Each factor of each bettor rises with the value that it sees and with all values
-before it. So a value that is not known yet may be replaced by its lowest possible value: the wealth only gets smaller.
+All bettors here bet that a mean is *above* 0. To bet that a mean is below 0, negate values and bounds. There is one
+bettor for each of `FRACTIONS`, and all start with equal shares of the wealth. Each factor of a bettor rises with the
+current value and with all values before it. So the lowest possible value may stand for a value that is not known yet:
+this only makes the wealth smaller.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ import numpy as np
 from barista_bench.core.statistics import Floats
 
 FRACTIONS: Floats = np.geomspace(0.02, 0.95, 12)
-"""Fractions of the wealth that bettors stake on each value."""
+"""The fraction of the wealth that each bettor stakes on a value."""
 _ROUNDING = 1e-9
-"""Relative to the number of values: smaller sums are rounding errors."""
+"""Sums smaller than this, relative to the number of values, are rounding errors."""
 
 
 def log_wealth(values: Floats, floor: float, *, count: int | None, rest: Floats | None = None) -> Floats:
-    """Return (n,) the log of the largest wealth so far, after each value, of a bettor that the mean is above 0.
+    """Return (n,) the log of the largest wealth so far after each value, for the bet that the mean is above 0.
 
     Args:
         values: (n,) the first values in random order.
-        floor: a lower bound of every value of the set, known in advance; minus infinity allows no bet.
+        floor: a lower bound of every value of the set, known in advance. Minus infinity allows no bet.
         count: number of values of the set; None for values that are drawn independently.
         rest: (n,) after each value, the lowest possible sum of all later values; `count` times `floor` by default.
 
@@ -38,7 +39,7 @@ def log_wealth(values: Floats, floor: float, *, count: int | None, rest: Floats 
     number, sums = len(values), np.cumsum(values)
     log = np.zeros(number)
     if np.isfinite(floor) and number:
-        means = np.zeros(number)  # of the values that are left, if the mean of all is 0
+        means = np.zeros(number)  # means of the remaining values, if the mean of all values is 0
         if count is not None:
             means = -np.concatenate([[0.0], sums[:-1]]) / (count - np.arange(number))
         room = np.maximum(means - floor, 0.0)
@@ -53,5 +54,5 @@ def log_wealth(values: Floats, floor: float, *, count: int | None, rest: Floats 
 
 
 def p_value(log_up: float, log_down: float) -> float:
-    """Return the p-value, valid at any time, that a mean is neither above nor below, from the logs of both wealths."""
+    """Return the p-value that a mean is neither above nor below, from the logs of both wealths; valid at any time."""
     return float(min(1.0, 2 * np.exp(-max(log_up, log_down))))

@@ -1,7 +1,7 @@
 """Convert boxes between the forms that annotations, releases and models use.
 
-Ground truth is always `[x0, y0, x1, y1]` in pixels of the displayed frame; the release freezes it on an integer grid of
-0..1000 (`to_grid`), and models write in their declared `BoxFormat`, which is never guessed from an answer.
+The ground truth is always `[x0, y0, x1, y1]` in pixels of the displayed frame. The release freezes boxes on an integer
+grid of 0..1000 (`to_grid`). Models write boxes in their declared `BoxFormat`, which is never guessed from an answer.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never, get_args
 
 BoxOrder: TypeAlias = Literal["xyxy", "yxyx", "xywh"]
-"""Two corners, x or y first in both; or a corner, then width and height."""
+"""The order of the four numbers: two corners, with x or y first in both, or one corner, then width and height."""
 BOX_ORDERS: tuple[BoxOrder, ...] = get_args(BoxOrder)
 
 
 @dataclass(frozen=True, slots=True)
 class BoxFormat:
-    """A way to write a box: the order of its numbers, and the number that a full image side maps to.
+    """A way to write a box: the order of the four numbers, and the number that stands for a full side of the image.
 
-    `scale` 1000 means integers 0..1000, 100 integers 0..100, 1 means fractions, None pixels of the image as sent.
+    `scale` 1000 means integers 0..1000, and 100 means integers 0..100. 1 means fractions; None means pixels of the
+    image as sent.
     """
 
     order: BoxOrder = "xyxy"
@@ -32,7 +33,7 @@ class BoxFormat:
 
     @classmethod
     def parse(cls, text: str) -> BoxFormat:
-        """Return the format of a text such as `yxyx/1000`, with any whole scale of at least 1.
+        """Return the format that a text such as `yxyx/1000` names. The scale is any whole number of at least 1.
 
         Raises:
             ValueError: the text is not a box format.
@@ -50,17 +51,19 @@ class BoxFormat:
 
 
 DEFAULT_BOX_FORMAT = BoxFormat()
-"""The default box format: for models of unknown architectures, and in the columns of datasets."""
+"""The box format of models of unknown architectures and of the columns of datasets."""
 FORMATS_BY_ARCHITECTURE = {
     "gemma": BoxFormat("yxyx"),
     "gemini": BoxFormat("yxyx"),
     "gpt": BoxFormat("yxyx"),
     "qwen": BoxFormat(),
 }
-"""The box format that each family was taught, by how its name starts; the release asks for the same."""
+"""The box format that each architecture was trained on, by the start of its name. The release asks for the same
+formats.
+"""
 GRID = 1000
 LARGEST = 1e9
-"""Larger coordinates are refused: arithmetic on them could overflow."""
+"""The largest accepted coordinate: arithmetic on larger numbers could overflow."""
 _NAMES = {
     "xyxy": ("x_min", "y_min", "x_max", "y_max"),
     "yxyx": ("y_min", "x_min", "y_max", "x_max"),
@@ -71,7 +74,7 @@ Xyxy = tuple[float, float, float, float]
 
 
 def four_numbers(values: object, limit: float = LARGEST) -> list[float] | None:
-    """Return the values if they are a list of four numbers from `-limit` to `limit` (booleans do not count), else None.
+    """Return `values` if they are a list of four numbers from `-limit` to `limit`, or else None. Booleans do not count.
 
     >>> four_numbers([1, 2.5, 3, 4]), four_numbers([1, 2, 3, True]), four_numbers([1, 2, 3, 1e400])
     ([1.0, 2.5, 3.0, 4.0], None, None)
@@ -100,7 +103,7 @@ def xywh_to_xyxy(box: Sequence[float]) -> Xyxy:
 
 
 def to_grid(box: Xyxy, width: int, height: int) -> list[int]:
-    """Convert pixels to the release's grid, xyxy: `clamp(round(pixel / size * 1000))` (docs/upstream/barista.md).
+    """Convert a pixel box to the release's grid, xyxy: `clamp(round(pixel / size * 1000))` (docs/upstream/barista.md).
 
     >>> to_grid((0, 90, 640, 400), 640, 360)
     [0, 250, 1000, 1000]
@@ -109,8 +112,9 @@ def to_grid(box: Xyxy, width: int, height: int) -> list[int]:
 
 
 def from_grid(box: Sequence[float], width: int, height: int, scale: int = GRID) -> Xyxy:
-    """Convert the release's grid of 0..scale, xyxy, to pixels, in the released order of operations and equal to the
-    last digit.
+    """Convert a box on the release's grid of 0..scale, xyxy, to pixels.
+
+    The order of operations is the release's, so results are equal to the last digit.
 
     >>> from_grid([0, 250, 1000, 1000], 640, 360)
     (0.0, 90.0, 640.0, 360.0)
@@ -148,9 +152,11 @@ def _corners(numbers: Sequence[float], order: BoxOrder) -> Xyxy:
 def write_box(
     box: Xyxy, box_format: BoxFormat, width: int, height: int, *, exact: bool = False
 ) -> list[int] | list[float]:
-    """Return a pixel box as a model of this format writes it: integers, or fractions of four decimals for scale 1.
+    """Return the numbers that a model of this format writes for a pixel box.
 
-    `exact` neither rounds nor clips it to the image: reading returns the same box.
+    They are integers, or fractions with four decimals for scale 1.
+
+    `exact` neither rounds the numbers nor clips the box to the image, so `read_box` returns the same box.
 
     >>> write_box((0, 90, 640, 360), BoxFormat("yxyx", 1000), 640, 360)
     [250, 0, 1000, 1000]
@@ -170,7 +176,9 @@ def write_box(
 
 
 def read_box(numbers: Sequence[float], box_format: BoxFormat, width: int, height: int) -> Xyxy:
-    """Return four numbers of a model of this format as a pixel box. Inverted and degenerate boxes stay as they are.
+    """Return the pixel box that a model of this format wrote as four numbers.
+
+    Inverted and degenerate boxes stay as they are.
 
     >>> read_box([250, 0, 1000, 1000], BoxFormat("yxyx", 1000), 640, 360)
     (0.0, 90.0, 640.0, 360.0)
@@ -196,5 +204,5 @@ def describe_format(box_format: BoxFormat) -> str:
 
 
 def box_names(box_format: BoxFormat) -> str:
-    """Return only the order, e.g. `y_min, x_min, y_max, x_max`."""
+    """Return the names of the numbers in order, e.g. `y_min, x_min, y_max, x_max`."""
     return ", ".join(_NAMES[box_format.order])

@@ -1,7 +1,7 @@
 """Make frozen sets from releases: tasks over a scene graph, and tasks over a benchmark's own annotations.
 
-A `GraphTask` finds candidates in a scene graph and builds the sampled ones; a `ReleaseTask` takes its questions from a
-benchmark's own annotation files.
+A `GraphTask` finds candidates in a scene graph and builds examples of the sampled candidates. A `ReleaseTask` takes its
+questions from a benchmark's own annotation files.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ from barista_bench.core.task import Example, Task
 from barista_bench.scene_graph import LAYERS, Layer, Problem, VideoGraph
 
 Vocabulary: TypeAlias = "tuple[tuple[str, str], ...]"
-"""Pairs of words, each once, in the order of videos and of their files: see `GraphTask.vocabulary`."""
+"""Pairs of words without repeats. They are ordered by video, then by place in the video's file: see
+`GraphTask.vocabulary`.
+"""
 
 
 class Candidate(NamedTuple):
-    """A place where an example can be made. Small, since a release has hundreds of thousands, of which thousands are
-    sampled.
+    """A place where an example can be made.
+
+    Candidates are small, since a release has hundreds of thousands of them, and only thousands are sampled.
 
     Attributes:
         video_id: video of the example's frames.
         frame: first frame of the example.
         group: class, category or question type, for which a task limits the number of examples.
         item: other data that the task needs to find the candidate again in its video.
-        numbers: other data that the task needs to select among the candidates of all videos.
+        numbers: other data that the task needs to choose between the candidates of all videos.
     """
 
     video_id: str
@@ -42,44 +45,50 @@ class Candidate(NamedTuple):
 class GraphTask(Task, Generic[SamplingT]):
     """A task whose examples come from annotated frames.
 
-    It makes them in two steps, so that only sampled examples are built: see docs/design.md, "Candidates".
+    The task first finds candidates and then builds examples, so that only sampled examples are built: see
+    docs/design.md, "Candidates".
     """
 
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation")
     layers: ClassVar[tuple[Layer, ...]] = LAYERS
     """Sections of the graph whose missing records make an answer wrong."""
     switch_layers: ClassVar[Mapping[str, Layer]] = {"in_activities": "activities", "with_relations": "relations"}
-    """Sampling switches that only take frames with a record in a section."""
+    """The section of each sampling switch: the switch takes only frames with a record in that section."""
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> tuple[int, int]:
-        """Return frames [start, stop) over which these sections must be complete; by default the frames of the
-        video.
+        """Return the frames [start, stop) in which `layers` must be complete.
+
+        By default, these are all frames of the video.
         """
         return 0, video.frame_count
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> str | None:
-        """Return why incomplete annotation makes right and wrong answers indistinguishable; None if it does not."""
+        """Return why incomplete annotation makes right and wrong answers indistinguishable. Return None if the answer
+        is clear.
+        """
         span = self.span(video, candidate, sampling)
         gaps = [layer for layer in self.layers if not video.coverage.covers_layer(layer, *span)]
         return f"its source does not state all {' and '.join(gaps).replace('_', ' ')} there" if gaps else None
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
-        """Return words of one video that examples of other videos need too, e.g. class ids and names. Called for every
-        video.
+        """Return words of one video that examples of other videos need too, e.g. class ids and names.
+
+        The method is called for every video.
         """
         return ()
 
     @abstractmethod
     def candidates(self, video: VideoGraph, sampling: SamplingT) -> Iterator[Candidate | SkippedExample]:
-        """Yield the places where one video has examples, in order of frames; deterministic, from this video only.
+        """Yield the places where one video has examples, in order of frames.
 
-        An example that the data do not allow is yielded as a `SkippedExample`, so that it is counted.
+        The result is deterministic and depends only on this video. An example that the data do not allow is yielded as
+        a `SkippedExample`, so that it is counted.
         """
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: SamplingT
     ) -> Iterator[Candidate | SkippedExample]:
-        """Yield the candidates that remain after limits over all videos, in their order."""
+        """Yield, in the given order, the candidates that remain after limits over all videos."""
         yield from candidates
 
     @abstractmethod
@@ -112,7 +121,7 @@ class Release(Protocol):
 class ReleaseTask(Task, Generic[SamplingT]):
     """A task that takes its questions from a release.
 
-    Examples name their split in `metadata["split"]`: `test` where a benchmark has only one.
+    Examples name their split in `metadata["split"]`. The split is `test` if a benchmark has only one.
     """
 
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split",)
@@ -121,5 +130,5 @@ class ReleaseTask(Task, Generic[SamplingT]):
     def examples(self, release: Release, sampling: SamplingT) -> Iterator[Example | SkippedExample]:
         """Yield all examples in canonical order, with the frames that the sampling chooses.
 
-        An example whose video is missing or damaged is yielded as a `SkippedExample`, so that it is counted.
+        If a video is missing or damaged, its example is yielded as a `SkippedExample`, so that it is counted.
         """

@@ -19,7 +19,7 @@ OverlayKind: TypeAlias = Literal["reference", "predicted", "given"]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One sample as a judge sees it: the question, the reference made from the annotations, and the answer."""
+    """One sample as a judge sees it: the question, the reference from the annotations, and the answer."""
 
     question: str
     reference: str
@@ -43,7 +43,10 @@ class Rationale:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationRow:
-    """One reason for a score: `hit` is right, `miss` is true but not answered, `wrong` is answered but not true."""
+    """One reason for a score.
+
+    A `hit` is answered and true, a `miss` is true but not answered, and a `wrong` is answered but not true.
+    """
 
     verdict: Verdict
     text: str
@@ -57,21 +60,21 @@ class Explanation:
 
     @classmethod
     def of(cls, hits: Iterable[str] = (), misses: Iterable[str] = (), wrong: Iterable[str] = ()) -> Explanation:
-        """Make one row per text, in the order of the arguments: right, true but not answered, answered but not true."""
+        """Make one row per text: first the hits, then the misses, then the wrong answers."""
         verdicts: tuple[tuple[Verdict, Iterable[str]], ...] = (("hit", hits), ("miss", misses), ("wrong", wrong))
         return cls(tuple(ExplanationRow(verdict, text) for verdict, texts in verdicts for text in texts))
 
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """One box, with its mask if there is one, to draw over an image of a sample, for people.
+    """One box, and possibly its mask, to draw over an image of a sample for people.
 
     Args:
         image: index in `Task.images`, from 0.
-        box: [x0, y0, x1, y1] in pixels of that image; a predicted one may lie outside of it.
+        box: [x0, y0, x1, y1] in pixels of that image. A predicted box may lie outside the image.
         kind: `reference` for the reference, `predicted` for the answer, `given` for boxes that the question shows.
         label: a short text.
-        mask: mask of the boxed object, in pixels of a frame of any size, which is stretched over the image.
+        mask: mask of the boxed object, in pixels of a frame of any size. The mask is stretched over the image.
     """
 
     image: int
@@ -82,30 +85,31 @@ class Overlay:
 
 
 class Display(ABC):
-    """The third part of a task: display for people and judges; no score depends on it."""
+    """The third part of a task: display for people and judges. No score depends on this part."""
 
     row_note: ClassVar[str]
-    """A description of one example, in a line, for dataset cards."""
+    """A description of one example in one line, for dataset cards."""
     failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "hallucinated"}
-    """The kind of failure that a row of `explain` tells of, where `mistakes` is not overridden."""
+    """The kind of failure that each verdict of `explain` stands for, unless a task overrides `mistakes`."""
 
     @abstractmethod
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Return the reasons for the example's score: hits first, then misses, then wrong answers."""
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
-        """Return the failures of an answer; empty if it is right. An unreadable answer has one failure, about all
-        objects.
+        """Return the failures of an answer; a right answer has none.
+
+        An unreadable answer has one failure, about all objects.
         """
         if prediction is None:
             return (AnswerFailure("format", evidence_objects(example)),)
         return tuple(self.mistakes(example, prediction))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return the failures of a readable answer, by the matching that its score uses.
+        """Return the failures of a readable answer, by the matching that the score uses.
 
-        By default, misses and wrong answers of `explain`, with the `failure_kinds`; tasks with more details override
-        it.
+        By default, these are the misses and wrong answers of `explain`, with kinds from `failure_kinds`. Tasks that
+        know more details override this method.
         """
         rows, kinds = self.explain(example, prediction).rows, self.failure_kinds
         return [AnswerFailure(kinds[row.verdict]) for row in rows if row.verdict in kinds]
@@ -119,15 +123,21 @@ class Display(ABC):
         return dict.fromkeys(graph_facts(example), ())
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """Return boxes to draw over the example's images. Without a prediction, the boxes of question and reference."""
+        """Return boxes to draw over the example's images.
+
+        Without a prediction, these are the boxes of the question and the reference.
+        """
         return ()
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
-        """Return captions of `images`, in their order."""
+        """Return one caption per image of `images`, in order."""
         return tuple(f"frame {frame.frame_index}" for frame in example.frames)
 
     def facets(self, example: Example) -> Fields:
-        """Return keys of analysis beside `metadata`: from question and reference, never from an answer."""
+        """Return the keys of analysis that are not in `metadata`.
+
+        They come from the question and the reference, never from an answer.
+        """
         return {}
 
     def show_to_judge(self, example: Example, prediction: Prediction) -> Judged | None:

@@ -1,10 +1,11 @@
-"""One question and one answer: Example, Prediction, Status; the typed columns of a question; answers that are scores.
+"""Define questions and answers: Example, Prediction and Status, the typed columns of a question, and answers as scores.
 
-An example reads from left to right: `inputs` is all that the model and the parser may see, `target` is the reference,
-`metadata` has the keys of analysis, `evidence` refers to the scene graph. Each of these columns is declared once
-(`TypedFields`), which defines the checks, the types and the `datasets` features.
+An example reads from left to right. `inputs` is all that the model and the parser may see, and `target` is the
+reference. `metadata` has the keys of analysis, and `evidence` refers to the scene graph. Each of these columns is
+declared once, as a `TypedFields`. This declaration defines the checks, the types and the `datasets` features.
 
-Models that score given texts answer `{"scores": {"A": 0.31, "B": 0.27}}`, a finite number for each of `Task.choices`.
+Models that score given texts answer `{"scores": {"A": 0.31, "B": 0.27}}`, with a finite number for each of
+`Task.choices`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ Fields: TypeAlias = dict[str, "Json"]
 ValueT = TypeVar("ValueT")
 ArgsT = ParamSpec("ArgsT")
 MAX_TEXT = 2**20
-"""Characters of an answer that are read."""
+"""Maximum number of characters of an answer that are read."""
 _DTYPES = {int: "int32", float: "float64", str: "string", bool: "bool"}
 
 
@@ -60,7 +61,7 @@ class FrameRef:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One complete question: JSON values only, so that every format stores it without loss."""
+    """One complete question. It holds only JSON values, so that every format stores it without loss."""
 
     example_id: str
     benchmark: str
@@ -72,7 +73,9 @@ class Example:
     metadata: Fields = field(default_factory=dict)
     evidence: Fields = field(default_factory=dict)
     cache: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Values worked out of the example once (`core/remembering.py`); neither copied nor sent along."""
+    """Values computed once from the example (`core/remembering.py`). They are neither copied nor sent to other
+    processes.
+    """
 
     def __reduce__(self) -> tuple[type[Example], tuple[object, ...]]:
         return Example, tuple(getattr(self, each.name) for each in fields(self) if each.init)
@@ -91,7 +94,7 @@ class ParseError:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A parsed answer. `dropped` counts its entries that the task's rules left out as invalid."""
+    """A parsed answer. `dropped` counts entries of the answer that the task's rules left out as invalid."""
 
     value: Fields
     dropped: int = 0
@@ -107,12 +110,12 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class SkippedExample:
-    """A candidate that could not become an example, and the reason; it is counted and reported.
+    """A candidate that could not become an example, and the reason. Skipped examples are counted and reported.
 
     Args:
-        frame: its first frame, if known.
-        reason: the reason, with the same text for all examples that it applies to.
-        about: its name in the release's file, if it has one.
+        frame: the candidate's first frame, if known.
+        reason: the reason, in the same words for all examples with this reason.
+        about: the candidate's name in the release's file, if it has one.
     """
 
     frame: FrameRef
@@ -126,9 +129,10 @@ class SkippedExample:
 
 
 def evidence_objects(example: Example) -> tuple[str, ...]:
-    """Return the ids of the annotated objects that an example is about; empty if its evidence names none.
+    """Return the ids of the annotated objects that an example is about. Without objects in its evidence, the result is
+    empty.
 
-    They are ids of the scene graph if the example was generated from one (`GraphEvidence`).
+    If the example was generated from a scene graph, the ids are ids of that graph (`GraphEvidence`).
     """
     graph = example.evidence.get("graph")
     ids = (graph if isinstance(graph, dict) else example.evidence).get("object_ids")
@@ -173,13 +177,13 @@ def graph_facts(example: Example) -> tuple[str, ...]:
 
 
 def content_seed(*parts: str | int) -> int:
-    """Return a 63-bit seed made from content, the same on every machine and in every order of work."""
+    """Return a 63-bit seed made from content. The seed is the same on every machine and in every order of work."""
     digest = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 Int64 = Annotated[int, msgspec.Meta(extra={"dtype": "int64"})]
-"""A whole number that may pass 32 bits; plain `int` is an int32 column."""
+"""A whole number that may exceed 32 bits. Plain `int` is an int32 column."""
 PixelBox = Annotated[list[float], msgspec.Meta(min_length=4, max_length=4)]
 """Four numbers; the field's own documentation defines their order and unit."""
 GridBox = Annotated[list[int], msgspec.Meta(min_length=4, max_length=4)]
@@ -191,14 +195,17 @@ _PREPARED_TYPES: set[type[TypedFields]] = set()
 
 
 class TypedFields(msgspec.Struct):
-    """The fields of one column of an example, or of records inside it. Fields that it does not name are left out."""
+    """The fields of one column of an example, or of records inside a column.
+
+    Reading drops fields that the class does not declare.
+    """
 
     @classmethod
     def read(cls, fields: Fields) -> Self:
         """Return the checked fields.
 
         Raises:
-            DataError: a field is missing or has another type; a dataset may come from anywhere.
+            DataError: a field is missing or has another type. A dataset may come from anywhere.
         """
         if cls not in _PREPARED_TYPES:
             with _FIRST_READ:  # msgspec crashes the process if two threads are the first to use a type
@@ -210,7 +217,7 @@ class TypedFields(msgspec.Struct):
             raise DataError(f"an example's {cls.__name__}: {error}. Fix: build the dataset again") from error
 
     def write(self) -> dict[str, Any]:
-        """Return JSON values, in the order declared."""
+        """Return the fields as JSON values, in the order of declaration."""
         return msgspec.to_builtins(self)
 
 
@@ -221,7 +228,7 @@ class _Column(TypedFields):
 
     @classmethod
     def of(cls, example: Example) -> Self:
-        """Return the column of an example; it is read once and must not be changed.
+        """Return the column of an example. It is read once and cached, so callers must not change it.
 
         Raises:
             DataError: as `read`.
@@ -257,12 +264,12 @@ class Evidence(_Column):
 
 
 class GraphEvidence(TypedFields):
-    """The part of a scene graph that a question was generated from, equal for all benchmarks.
+    """The part of a scene graph that a question was generated from, in the same form for all benchmarks.
 
     Attributes:
         video_id: the graph's video.
-        frames: frames of that video that the question is about, ascending; the first and the last of a span.
-        object_ids: ids of `graph_instances`, the objects asked about first.
+        frames: frames of that video that the question is about, ascending; for a span, its first and last frame.
+        object_ids: ids of `graph_instances`. The objects that the question asks about come first.
     """
 
     video_id: str
@@ -271,12 +278,14 @@ class GraphEvidence(TypedFields):
 
 
 class Visibility(TypedFields):
-    """How well the objects of a question can be seen; None if that is unknown.
+    """How well the objects of a question can be seen; unknown values are None.
 
     Attributes:
-        area: smallest fraction of the frame, 0 to 1, that the box of an object covers at the moments asked about.
-        seconds: time in the shown frames of the object that is visible for the shortest time.
-        hidden: largest fraction of an object's median mask area that is missing at the moments asked about, 0 to 1.
+        area: fraction of the frame, 0 to 1, that the box of an object covers at the moments asked about. The smallest
+        box counts.
+        seconds: seconds in the shown frames for which an object is visible. The object with the shortest time counts.
+        hidden: fraction of an object's median mask area that is missing at the moments asked about, 0 to 1. The largest
+        fraction counts.
     """
 
     area: float | None
@@ -293,9 +302,10 @@ class GraphRow(TypedFields):
 
 
 class TracedEvidence(Evidence, kw_only=True):
-    """Evidence with the part of a scene graph that the question was generated from; None for all other questions.
+    """Evidence with the part of a scene graph that the question was generated from.
 
-    `facts` are rows of the annotation file that the right answer states: `relation:12`, `attribute:3`, `activity:0`.
+    That part is None for all other questions. `facts` are rows of the annotation file that the right answer states:
+    `relation:12`, `attribute:3`, `activity:0`.
     """
 
     graph: GraphEvidence | None = None
@@ -347,7 +357,7 @@ class _ScoredChoices(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def write_scores(scores: Mapping[str, float]) -> str:
-    """Return the answer of a model that scores; rounded to six decimals, so that hardware does not change it.
+    """Return the answer of a model that scores. Rounding to six decimals keeps the answer equal on different hardware.
 
     >>> write_scores({"A": 0.31000000001, "B": -0.5})
     '{"scores": {"A": 0.31, "B": -0.5}}'
@@ -356,7 +366,7 @@ def write_scores(scores: Mapping[str, float]) -> str:
 
 
 def read_scores(text: str, labels: Collection[str]) -> dict[str, float] | None:
-    """Return the scores of such an answer, in the order of `labels`; None for any other text.
+    """Return the scores of an answer of `write_scores`, in the order of `labels`; None for any other text.
 
     >>> read_scores('{"scores": {"B": 1, "A": 0.5}}', ["A", "B"])
     {'A': 0.5, 'B': 1.0}

@@ -40,11 +40,11 @@ FAILURE_KINDS: dict[FailureKind, str] = {
     "wrong_order": "the right actions, in another order",
     "wrong_option": "another of the given options than the true one",
 }
-"""Kinds of mistakes in an answer, for all tasks; each uses those that fit it."""
+"""Kinds of mistakes in an answer, for all tasks. Each task uses the kinds that fit it."""
 
 
 class AnswerFailure(NamedTuple):
-    """One failure of an answer. `objects` are the ids of the annotated objects that it is about, if any."""
+    """One failure of an answer. `objects` are the ids of the annotated objects that the failure is about, if any."""
 
     kind: FailureKind
     objects: tuple[str, ...] = ()

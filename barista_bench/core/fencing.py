@@ -1,9 +1,9 @@
 """Fence untrusted text in prompts.
 
-Text of a model or a dataset is fenced, so that it can neither leave its place nor imitate the prompt. It becomes one
-line of JSON, where everything except plain letters, digits and ordinary punctuation is written as `\\uXXXX`: control
-and invisible characters, look-alikes of other scripts, and the characters of chat templates, tags, code fences and JSON
-objects. The line is placed between markers that contain its digest, which the text itself cannot contain.
+Text of a model or a dataset is fenced, so that it can neither leave its place nor imitate the prompt. The text becomes
+one line of JSON. Everything except plain letters, digits and ordinary punctuation is written as `\\uXXXX`. This covers
+control and invisible characters, look-alikes of other scripts, and the characters of chat templates, tags, code fences
+and JSON objects. The line is placed between markers that contain its digest, which the text itself cannot contain.
 """
 
 from __future__ import annotations

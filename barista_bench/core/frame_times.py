@@ -1,6 +1,6 @@
-"""When frames were filmed, and which images of a prompt form a clip: all that models receive of a video's time.
+"""Hold when frames were filmed and which images of a prompt form a clip. Models receive nothing else about time.
 
-`Task.frame_times` or the media give the times (`data/dataset.py`); an engine sends the clips to its model.
+The times come from `Task.frame_times` or from the media (`data/dataset.py`). An engine sends the clips to its model.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import Self
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 
-_DECIMALS = 6  # of a rate that is computed from times, in frames per second
+_DECIMALS = 6  # decimals of a rate, in frames per second, that is computed from times
 
 
 @dataclass(frozen=True, slots=True)
 class FrameTimes:
-    """The times of n frames by their numbers in the video: frame i is `indices[i] / fps` seconds after its first.
+    """The times of n frames, by their numbers in the video.
+
+    Frame i is `indices[i] / fps` seconds after the first frame of the video.
 
     Args:
         fps: frames per second of the video as filmed, not of the frames shown.
@@ -39,10 +41,11 @@ class FrameTimes:
 
     @classmethod
     def of_seconds(cls, indices: Sequence[int], seconds: Sequence[float]) -> Self | None:
-        """Return the times of frames from their seconds after the video's first; each number is the nearest at the mean
-        rate.
+        """Return the times of frames, given in seconds after the video's first frame.
 
-        At a constant rate that is `indices`. None if no frame is later than the first.
+        At the mean rate of the frames, each time becomes the nearest frame number.
+
+        At a constant rate, these numbers are `indices`. The result is None if no frame is later than the first.
         """
         end, last = max(zip(seconds, indices, strict=True))
         if not (end > 0 and last > 0):
@@ -51,7 +54,7 @@ class FrameTimes:
         return cls(fps, tuple(round(second * fps) for second in seconds))
 
     def of_images(self, images: Sequence[int]) -> Self:
-        """Return the times of some of the frames, by their index among the n; an index may be repeated."""
+        """Return the times of some of the n frames, by their positions. A position may be repeated."""
         return type(self)(self.fps, tuple(self.indices[image] for image in images), self.frame_count)
 
     @property
@@ -60,25 +63,31 @@ class FrameTimes:
 
     @property
     def span(self) -> int:
-        """Return the distance from the first to the last, in frames of the video; 0 if all have the same time."""
+        """Return the distance from the first frame to the last, in frames of the video; 0 if all frames have the same
+        time.
+        """
         return max(self.indices) - min(self.indices)
 
     @property
     def rate(self) -> float:
-        """Return the mean number of frames shown per second. Raises ZeroDivisionError if all have the same time."""
+        """Return the mean number of frames shown per second.
+
+        Raises ZeroDivisionError if all frames have the same time.
+        """
         return (len(self.indices) - 1) * self.fps / self.span
 
     @property
     def is_even(self) -> bool:
-        """Whether the frames are evenly spaced, up to the rounding to whole frames."""
+        """Whether the frames are evenly spaced, apart from rounding to whole frames."""
         steps = [after - before for before, after in pairwise(self.indices)]
         return max(steps) - min(steps) <= 1
 
     def metadata(self) -> dict[str, int | float | list[int]]:
         """Return the fields of transformers' `VideoMetadata`, which vLLM reads too.
 
-        `total_num_frames` is the number of video frames that the shown ones cover, since processors that support a
-        single rate compute it from that: `sampled_fps`, which is `rate` up to half a frame over the complete span.
+        `total_num_frames` is the number of video frames that the shown frames cover. Processors that support a single
+        rate compute `sampled_fps` from this number. Over the complete span, `sampled_fps` differs from `rate` by at
+        most half a frame.
         """
         count = len(self.indices)
         stretch = round(count * self.span / (count - 1)) if count > 1 else 1
@@ -88,7 +97,7 @@ class FrameTimes:
 
 @dataclass(frozen=True, slots=True)
 class VideoClip:
-    """Images of a request that form one video, by their numbers, and when each was filmed."""
+    """Images of a request that form one video: the numbers of the images, and when each was filmed."""
 
     images: tuple[int, ...]
     times: FrameTimes
@@ -97,16 +106,16 @@ class VideoClip:
 def parts_with_clips(
     prompt: Prompt, times: FrameTimes | None, fps: float | None
 ) -> list[TextPart | ImagePart | VideoClip]:
-    """Return the prompt's parts as in a chat. Two or more consecutive images become one clip.
+    """Return the prompt's parts as a chat holds them. Two or more consecutive images become one clip.
 
     Images of one moment stay images: two views of a frame are not a video.
 
     Args:
-        times: of the prompt's images; None if unknown.
-        fps: frames per second, from the first frame on, in place of the frames' times.
+        times: times of the prompt's images; None if unknown.
+        fps: frames per second from the first frame on. They replace the frames' times.
 
     Raises:
-        ValueError: the times of the frames are needed, but are unknown or do not match the images.
+        ValueError: the times of the frames are needed, but they are unknown or do not match the images.
     """
     joined_parts = prompt.joined_parts
     count = sum(isinstance(part, ImagePart) for part in joined_parts)

@@ -1,4 +1,4 @@
-"""Read frozen lines of all benchmarks, and the release beside a file for data that its lines leave out."""
+"""Read frozen lines of all benchmarks. The release beside a file supplies data that the lines leave out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
 
 MAX_FRAMES = 1024
-"""Frames of one example."""
+"""Maximum number of frames of one example."""
 
 RecordT = TypeVar("RecordT")
 FrameIndex = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
@@ -27,7 +27,10 @@ NonEmptyText = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class FrozenFrame(msgspec.Struct):
-    """One frame of a line. Its `mp4_path` is never read: paths are made from the video's id and the data root."""
+    """One frame of a line.
+
+    `mp4_path` is never read: paths are made from the video's id and the data root.
+    """
 
     video_id: str
     frame_index: FrameIndex
@@ -74,10 +77,10 @@ def convert_record(value: object, kind: type[RecordT], where: str) -> RecordT:
     """Return a JSON value as a typed record; unknown keys are ignored.
 
     Args:
-        where: key that messages put before the path within the value.
+        where: text that error messages put before the path within the value.
 
     Raises:
-        DataError: the value does not fit; names the path.
+        DataError: the value does not fit; the error names the path.
     """
     try:
         return msgspec.convert(value, kind)
@@ -88,8 +91,9 @@ def convert_record(value: object, kind: type[RecordT], where: str) -> RecordT:
 
 @dataclass(frozen=True)
 class ReleaseRoot:
-    """The release beside a frozen file, used only for data that the file leaves out; `path` is None if there is
-    none.
+    """The release beside a frozen file, used only for data that the file leaves out.
+
+    `path` is None if there is no release.
     """
 
     path: Path | None = None
@@ -104,21 +108,24 @@ class ReleaseRoot:
     def video(self, video_id: str, need: str) -> VideoGraph:
         """Return the annotations of a video.
 
-        Raises DataError if there are none; it names `need`, the data that the file lacks.
+        Raises DataError if the video has no annotations. The error names `need`, the data that the file lacks.
         """
         with _lookup_of(need):
             return self._graph[video_id]
 
     @cached_property
     def relation_labels(self) -> tuple[tuple[str, str], ...]:
-        """Return (relation type, value) pairs over all videos: reads the release once. Raises DataError without one."""
+        """Return (relation type, value) pairs over all videos. The release is read once.
+
+        Raises DataError without a release.
+        """
         with _lookup_of("vocabulary"):
             return self._graph.relation_labels()
 
     def frame_size(self, video_id: str) -> tuple[int, int]:
-        """Return (width, height) in pixels, from the annotations, else from the video itself.
+        """Return (width, height) in pixels from the annotations, or from the video if the annotations lack them.
 
-        Raises DataError where neither can be read.
+        Raises DataError if neither can be read.
         """
         if video_id not in self._sizes:
             self._sizes[video_id] = self._frame_size(video_id)

@@ -1,9 +1,9 @@
-"""Guard the calls of tasks, whose code may come from anyone: an error is one failure and affects nothing else.
+"""Guard the calls of tasks, whose code may come from anyone. An error is one failure and affects nothing else.
 
-`guarded` turns an error into a `TaskError`, which names task, method and example. The caller decides the consequence: a
-request fails, a sample is counted as `task_error`, a set has no scores. For output made for people from many samples (a
-report, an analysis), `attempt` returns a replacement and adds the failure to the task's `faults`. A command raises
-these at its end (`raise_faults`).
+`guard` turns an error into a `TaskError`, which names task, method and example. The caller decides the consequence: a
+request fails, a sample is counted as `task_error`, or a set has no scores. `attempt` is for output that shows people
+many samples, such as a report or an analysis. It returns a replacement and adds the failure to the task's `faults`. A
+command raises these faults when it ends (`raise_faults`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _REFUSING_METHODS: Final = frozenset(
 def guard(task: Task, method: Method, about: Example | str) -> Iterator[None]:
     """Guard the call of one method of a task, about an example or another subject `about`.
 
-    Raises TaskError where the method raised.
+    Raises TaskError if the method raises.
     """
     try:
         yield
@@ -60,7 +60,7 @@ def unit_of(task: Task, example: Example) -> str:
 def attempt(
     task: Task, method: Method, example: Example, call: Callable[[], ReturnT], otherwise: OtherT
 ) -> ReturnT | OtherT:
-    """Return the result of a method; if it raises, note a fault of the task and return `otherwise`."""
+    """Return the result of a method. If the method raises, note a fault of the task and return `otherwise`."""
     try:
         with guard(task, method, example):
             return call()
@@ -70,15 +70,16 @@ def attempt(
 
 
 def note_fault(task: Task, message: str) -> None:
-    """Add a failure to the task's `faults`; the first one is logged."""
+    """Add a failure to the task's `faults`. The first failure is also logged."""
     if not task.faults:
         log.error("%s", message)
     task.faults[message] = None
 
 
 def raise_faults(faults: Iterable[str]) -> None:
-    """Raise failures of tasks as one TaskError, which names the first and counts the others; does nothing without
-    failures.
+    """Raise failures of tasks as one TaskError, which names the first failure and counts the others.
+
+    Without failures, nothing is raised.
     """
     first, *others = dict.fromkeys(faults) or [""]
     if first:

@@ -1,4 +1,4 @@
-"""Name leaderboards on the Hub, for datasets and results. Imports little, since a Space imports it."""
+"""Name leaderboards on the Hub, for datasets and results. This module imports little, since a Space imports it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ EVAL_FILE: Final = "eval.yaml"
 RULES_FILE: Final = "leaderboard.yaml"
 """File that names the examples of each leaderboard, in a results dataset and in a published dataset."""
 FRAMEWORK: Final = "barista-bench"
-"""Our name in `evaluation_framework`. The Hub keeps a list of these: it must be entered there once."""
+"""Our name in `evaluation_framework`. The Hub keeps a list of these names, and ours must be entered there once."""
 SCALE: Final = 100
 """Published values are 0 to 100; scores in results.json and in the paper are 0 to 1."""
 OURS: Final = "ours "
-"""Names of our own wordings start with it; see `PromptTexts.wording`."""
+"""The prefix of the names of our own wordings; see `PromptTexts.wording`."""
 RELEASED_RUN: Final = "released run:"
-"""The wording of a run that the released harness asked starts with it, and of no other: its verdicts may come along."""
+"""The prefix of the wording of runs that the released harness asked, and of no other runs.
+
+Such a run may bring the harness's verdicts.
+"""
 
 
 class Tasks(NamedTuple):
-    """The tasks of a benchmark, each with its primary metric, and the splits of its examples."""
+    """The tasks of a benchmark, each with its primary metric, and the splits of the examples."""
 
     splits: tuple[str, ...]
     primary: Mapping[str, str]
@@ -54,16 +57,17 @@ TASKS: Final[Mapping[str, Tasks]] = {
         },
     ),
 }
-"""By benchmark, as this package has them: a Space cannot load the tasks themselves."""
+"""The tasks of each benchmark, as this package defines them. A Space cannot load the tasks themselves."""
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def task_id(task: str, split: str, protocol: str, wording: str, *, options: str = "", limit: int | None = None) -> str:
-    """Return the name of a leaderboard: `relations`, `relations_test` for the split test, `relations_paper` for paper
-    rules.
+    """Return the name of a leaderboard.
 
-    The Hub ranks results of equal name together, so other wordings than ours, options other than the task's defaults
-    and runs with a limit have separate leaderboards.
+    Examples are `relations`, `relations_test` for the split test, and `relations_paper` for paper rules.
+
+    The Hub ranks results with equal names together. So there are separate leaderboards for wordings other than ours,
+    for options other than the task's defaults, and for runs with a limit.
 
     >>> task_id("t_stvg", "all", "release", "ours v1", options="matcher=exact", limit=20)
     't_stvg_matcher-exact_first-20'

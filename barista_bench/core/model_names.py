@@ -1,17 +1,17 @@
-"""Names of models that need no checkpoint: baselines, people, ablations. Imports little, since a Space reads it."""
+"""Name models that need no checkpoint: baselines, people and ablations. A Space imports this module, so it is small."""
 
 from __future__ import annotations
 
 from typing import Final
 
 GUESSES: Final = ("chance", "prior", "centre_box", "copy_first_mask")
-"""Baselines that look at no image."""
+"""Baselines that see no image."""
 SCRIPTED: Final = ("oracle", *GUESSES)
-"""Models whose answers the tasks themselves give (`random_answer`, `reference_answer` and the like)."""
+"""Models whose answers come from the tasks themselves (`random_answer`, `reference_answer` and similar methods)."""
 EMBEDDED: Final = ("kitchen", "kitchen_early")
-"""Checkpoints that come with the package: the model, and an early step of its training."""
+"""Checkpoints that come with the package: a model, and an early step of its training."""
 BASELINES: Final = (*SCRIPTED, *EMBEDDED, "tiny")
-"""Names that no leaderboard takes."""
+"""Names that no leaderboard accepts."""
 _DESCRIPTIONS: Final = {
     "oracle": "answers with the references",
     "chance": "answers at random",
@@ -30,11 +30,13 @@ _DESCRIPTIONS: Final = {
     "shuffled_frames": "the model with its pictures in a random order",
     "aided": "the model with facts of the graph in the prompt",
 }
-"""What each name or prefix means, in one line."""
+"""The meaning of each name or prefix, in one line."""
 
 
 def description(name: str) -> str:
-    """Return what a model is, by its name: `text_only:kitchen`. A checkpoint is a model, and has no further words.
+    """Return the description of a model by its name, such as `text_only:kitchen`.
+
+    A checkpoint is described only as `a checkpoint`.
 
     >>> description("prior"), description("text_only:kitchen"), description("org/model")
     ('answers with what is most frequent in other videos', 'the model without pictures', 'a checkpoint')
@@ -43,10 +45,10 @@ def description(name: str) -> str:
 
 
 HUMAN: Final = "human"
-"""The prefix of a colon and a person's name: the studio logs people's answers as a model's."""
+"""The prefix before a colon and a person's name. The studio logs the answers of people like the answers of models."""
 ABLATIONS: Final = ("text_only", "first_frame", "shuffled_frames")
-"""Each is a prefix, followed by a colon and a model's name: that model sees less (`models/ablations.py`)."""
+"""Prefixes before a colon and a model's name. The named model sees less (`models/ablations.py`)."""
 AIDED: Final = "aided"
-"""Prefix, before a colon, of a model that is given facts of the graph with the question."""
+"""The prefix before a colon and a model's name. The named model gets facts of the graph with the question."""
 ALTERED: Final = frozenset({*ABLATIONS, AIDED})
-"""Prefixes of models with changed questions: these runs are diagnoses, which no leaderboard accepts."""
+"""Prefixes of models that get changed questions. Their runs are diagnoses, which no leaderboard accepts."""

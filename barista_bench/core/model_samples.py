@@ -1,4 +1,4 @@
-"""Samples of models, from which benchmarks make the counterparts of their papers' tables and figures.
+"""Hold the samples of models, from which benchmarks make counterparts of their papers' tables and figures.
 
 Scores run from 0 to 1, regardless of the paper's scale.
 """
@@ -15,13 +15,13 @@ from barista_bench.core.task import Json, Scored, Task
 
 @dataclass(frozen=True, slots=True)
 class ModelSamples:
-    """One model's answers to one task, from which tables are made.
+    """One model's answers to one task, as input for tables.
 
     Args:
         model: label in the report.
         task: the task with the options and the protocol of the run.
-        repetitions: scored samples of each run, in the order of the set; samples that do not count are absent.
-        judge_scores: by judge, then by `sample_name`, in the judge's own units; unscored samples are absent.
+        repetitions: scored samples of each run, in the order of the set. Samples that do not count are absent.
+        judge_scores: scores by judge, then by `sample_name`, in the judge's own units. Unscored samples are absent.
     """
 
     model: str
@@ -31,7 +31,7 @@ class ModelSamples:
 
 
 RepetitionsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
-"""Model -> the published scores of each of its runs."""
+"""Maps each model to the published scores of its runs."""
 
 
 def sample_name(example_id: str, repetition: int) -> str:
@@ -40,8 +40,9 @@ def sample_name(example_id: str, repetition: int) -> str:
 
 
 def mean_of_repetitions(repetitions: Sequence[Mapping[str, Json]], *path: str) -> float | None:
-    """Return the mean of a published score over the runs that have it; `path` leads to it through tables. None if none
-    has.
+    """Return the mean of a published score over the runs that have this score.
+
+    `path` is the sequence of keys that lead to the score through tables. The mean is None if no run has the score.
     """
     numbers = []
     for run in repetitions:
@@ -56,7 +57,7 @@ def mean_of_repetitions(repetitions: Sequence[Mapping[str, Json]], *path: str) -
 def means_of_repetitions(
     repetitions: RepetitionsByModel, paths: Iterable[Sequence[str]]
 ) -> list[tuple[str | float | None, ...]]:
-    """Return one row per model: its name, and `mean_of_repetitions` of each path."""
+    """Return one row per model: the model's name, and `mean_of_repetitions` for each path."""
     columns = list(paths)
     return [
         (model, *(mean_of_repetitions(repetitions_of_model, *path) for path in columns))

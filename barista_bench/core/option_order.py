@@ -1,8 +1,8 @@
-"""Ask questions with choices in other orders of their choices: `--option order=...`.
+"""Ask questions with their choices in other orders: `--option order=...`.
 
-`circular` asks every question once for each rotation of its choices, and counts it as right only if every rotation is
-answered right: a model that prefers a position scores 0. `shuffled:SEED` permutes the choices of each question.
-Questions, choices and labels stay the same; only the label of each choice changes.
+`circular` asks every question once for each rotation of its choices. A question counts as right only if every rotation
+is answered right, so a model that prefers a position scores 0. `shuffled:SEED` permutes the choices of each question.
+Questions, the texts of choices and the labels stay the same. Only the assignment of labels to choices changes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from barista_bench.errors import ConfigError
 
 NAME, AS_BUILT, CIRCULAR = "order", "as_built", "circular"
 MOST_ROTATIONS = 5
-"""Choices up to which `circular` asks every rotation; of more choices it asks so many rotations, evenly spread."""
+"""The maximum number of rotations that `circular` asks. For questions with more choices, it asks this many, evenly
+spread.
+"""
 ORDER = Option(
     AS_BUILT,
     "order of the choices: as_built, shuffled:SEED, or circular (right only if right in every rotation; circular:K for "
@@ -33,12 +35,14 @@ ORDER = Option(
     is_added=True,
 )
 ROTATION_OF, ROTATION, ROTATIONS = "rotation_of", "rotation", "rotations"
-"""Metadata of a rotated question: the id of the question, the number of places, and the number of its rotations."""
+"""Metadata of a rotated question: the question's id, the number of places it is rotated by, and its number of
+rotations.
+"""
 _FORMS = re.compile(r"as_built|circular(?::(?P<most>[1-9][0-9]?))?|shuffled:(?P<seed>[0-9]{1,18})")
 
 
 def reordered(task: Task, example: Example, order: object) -> Iterator[Example]:
-    """Yield an example in the orders that the option names; one without choices stays as it is.
+    """Yield an example in the orders that the option names. An example without choices stays as it is.
 
     Raises:
         ConfigError: the value of the option is invalid, or the task cannot reorder its choices.
@@ -66,7 +70,7 @@ def reordered(task: Task, example: Example, order: object) -> Iterator[Example]:
 
 
 def statistics_of(task: Task, samples: Sequence[Scored]) -> SampleStatistics:
-    """Return the task's statistics of these samples of one run; rotations of one question are scored as one."""
+    """Return the task's statistics of these samples of one run. Rotations of a question are scored as one question."""
     groups: dict[object, list[int]] = defaultdict(list)
     for position, sample in enumerate(samples):
         groups[sample.example.metadata.get(ROTATION_OF, position)].append(position)
@@ -80,7 +84,9 @@ def statistics_of(task: Task, samples: Sequence[Scored]) -> SampleStatistics:
 
 
 def _decisive(task: Task, rotations: Sequence[Scored]) -> Scored:
-    """Return the first rotation that is not answered right; if a rotation is missing, the first one, unanswered."""
+    """Return the first rotation that is not answered right. If a rotation is missing, return the first one as
+    unanswered.
+    """
     for each in rotations:
         right = sorted(task.correct_choices(each.example))
         if each.prediction is None or sorted(task.answered_choices(each.prediction)) != right:
@@ -95,7 +101,8 @@ class QuestionStatistics(SampleStatistics):
 
     Args:
         questions: statistics of Q questions.
-        numbers: (S,) the question of each sample; every question has a sample, in the order of the questions.
+        numbers: (S,) the number of the question of each sample. The samples are in the order of the questions, and
+        every question has a sample.
     """
 
     def __init__(self, questions: SampleStatistics, numbers: NDArray[np.int64]) -> None:

@@ -1,7 +1,7 @@
-"""The user's choices for a task: the sampling of its set, and options, which are recorded with every run.
+"""Define the user's choices for a task: the sampling of its set, and options, which are recorded with every run.
 
-One option is defined here: `protocol`, which selects the rules of a benchmark's released code or, where it differs, of
-its paper.
+One option is defined here. `protocol` selects the rules of a benchmark's released code or, where they differ, the rules
+of its paper.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ Index = Annotated[int, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=1)]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 Rate = Annotated[float, Meta(gt=0, le=1000)]
-"""Frames a second."""
+"""Frames per second."""
 Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The parameters that sample a frozen set. Every value changes the set, so all are part of its identity.
+    """The parameters that sample a frozen set. Every value changes the set, so all values are part of the set's
+    identity.
 
-    These apply to every task; a subclass adds the fields of a task.
+    These parameters apply to every task; a subclass adds a task's own parameters.
 
     Args:
         limit: maximum number of examples, after shuffling; None for all.
-        seed: seed of the shuffle and, without another seed, of a task's own choices; None keeps the order of the
+        seed: seed of the shuffle and, without another seed, of a task's own choices. None keeps the order of the
         videos.
         videos: only these videos; None for all.
         preparations: only videos of these preparation types; None for all.
@@ -55,12 +56,13 @@ class Sampling:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Return the names of all parameters, the common ones first."""
+        """Return the names of all parameters, those of every task first."""
         return tuple(parameter.name for parameter in fields(cls))
 
     def with_overrides(self, overrides: Mapping[str, object]) -> Self:
-        """Return a copy with other values. Raises ConfigError if a parameter does not exist or a value is out of
-        range.
+        """Return a copy with other values.
+
+        Raises ConfigError if a parameter does not exist or a value is out of range.
         """
         unknown = sorted(set(overrides) - set(self.names()))
         if unknown:
@@ -83,7 +85,7 @@ class Sampling:
         return {name: value for name, value in asdict(self).items() if value != getattr(default, name)}
 
     def is_selected(self, video: VideoGraph) -> bool:
-        """Whether a video is sampled. `splits` is applied where the split is known."""
+        """Whether a video is sampled. `splits` is applied only to videos with a known split."""
         named = self.videos is None or video.video_id in self.videos
         return named and (not self.preparations or video.preparation in self.preparations)
 
@@ -96,9 +98,8 @@ class Sampling:
     def sample(self, candidates: Sequence[CandidateT]) -> list[CandidateT]:
         """Shuffle and limit, as the released freezer does: `Random(seed).shuffle`, then the first `limit`.
 
-        The sampled order depends only on the number of candidates, so candidates are sampled as their examples would
-        be.
-        Without a seed the order is unchanged.
+        The sampled order depends only on the number of candidates, so candidates are sampled exactly as their examples
+        would be. Without a seed, the order is unchanged.
         """
         sampled = list(candidates)
         if self.seed is not None:
@@ -106,8 +107,9 @@ class Sampling:
         return sampled[: self.limit]
 
     def generator(self, sampling_seed: int | None = None) -> random.Random:
-        """Return the random generator of a task's own choices over all videos, seeded by `sampling_seed`, else `seed`,
-        else 0.
+        """Return the random generator for a task's own choices over all videos.
+
+        Its seed is `sampling_seed`, or else `seed`, or else 0.
         """
         seeds = (seed for seed in (sampling_seed, self.seed, 0) if seed is not None)
         return random.Random(next(seeds))  # noqa: S311  (reproducible sampling, not secrets)
@@ -115,7 +117,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class EvenSampling(Sampling):
-    """The sampling of tasks that show a fixed number of frames, evenly spread.
+    """The sampling of tasks that show a fixed number of evenly spread frames.
 
     Args:
         frames: number of frames of one example.
@@ -126,9 +128,9 @@ class EvenSampling(Sampling):
 
 OptionValue: TypeAlias = "bool | int | float | str | None"
 MAX_TEXT = 1000
-"""Characters of a textual value."""
+"""Maximum number of characters of a textual value."""
 MAX_NUMBER = 2**63
-"""Numbers are smaller than this on both sides of 0: what `run.json` can hold."""
+"""The absolute value of every number is smaller than this: `run.json` cannot hold larger numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,18 +138,19 @@ class Option:
     """One option of a task.
 
     Args:
-        default: value if none is given; its type is the option's type. None: off, and `kind` is the type.
+        default: value if the user gives none; its type is the option's type. With None, the option is off and `kind` is
+        its type.
         help: one line for users.
-        changes: what depends on it: the examples of a set, which then record it; the run on any set; the prompt; or
-            scores. Options that change only scores may be changed whenever a run is scored; the others belong to the
-            run and are stored in its folder.
+        changes: the thing that depends on the option: the examples of a set, which then record it; the run on any set;
+        the prompt; or scores. Options that change only scores may be changed whenever a run is scored. All other
+        options belong to the run and are stored in its folder.
         choices: allowed values; empty for any.
         low: minimum.
         high: maximum.
         kind: type of the value, if the default is None.
-        fetched_with: for a value that may be fetched from the Hub, the other option and value that make the task read
-        it.
-        is_added: the option came after sets were asked: fingerprints do not contain its default.
+        fetched_with: for a value that may be fetched from the Hub: the other option, and the value with which the task
+        reads the fetched one.
+        is_added: True if the option is newer than some runs. Fingerprints then do not contain its default.
     """
 
     default: OptionValue
@@ -161,7 +164,7 @@ class Option:
     is_added: bool = False
 
     def checked(self, name: str, value: object) -> OptionValue:
-        """Return the value if the option accepts it. Raises ConfigError if not, naming the option."""
+        """Return the value if the option accepts it. Otherwise, raise a ConfigError that names the option."""
         if value is None and self.default is None:
             return None
         kind = self.kind or type(self.default)
@@ -192,7 +195,7 @@ class Option:
 
 
 def quote_value(value: object) -> str:
-    """Return a value as messages show it."""
+    """Return a value in the form that messages show."""
     if type(value) is int and abs(value) >= MAX_NUMBER:  # Python does not print integers of more than 4300 digits
         return "a number that is too large"
     return f"{value!r}"[:100] if isinstance(value, bool | int | float | str) else f"a {type(value).__name__}"
@@ -219,7 +222,7 @@ class Protocol(Option):
 
 
 def protocol(rules: Sequence[ProtocolRule]) -> dict[str, Option]:
-    """Return the option `protocol` of a task on which release and paper differ in these rules."""
+    """Return the option `protocol` of a task for which the release and the paper differ in these rules."""
     freezes = any(rule.changes in ("examples", "images") for rule in rules)
     note = "whose rules: the released code's, or the paper's where they differ"
     choices = ("release", "paper")
@@ -232,11 +235,11 @@ def _all_rules(package: str) -> dict[str, tuple[ProtocolRule, ...]]:
 
 
 def packaged_protocol(package: str, task: str) -> dict[str, Option]:
-    """Return the option `protocol` of a task, by the rules in a package's `protocols.yaml`."""
+    """Return the option `protocol` of a task, with the rules in a package's `protocols.yaml`."""
     return protocol(_all_rules(package)[task])
 
 
 def rules_of(options: Mapping[str, Option]) -> tuple[ProtocolRule, ...]:
-    """Return the rules of a task with these options that depend on the protocol, or are only documented."""
+    """Return the protocol rules of a task with these options, including rules that are only documented."""
     option = options.get("protocol")
     return option.rules if isinstance(option, Protocol) else ()

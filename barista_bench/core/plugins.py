@@ -1,4 +1,4 @@
-"""Load additions of other packages from entry points: `barista_bench.<group>`, in setup.cfg or pyproject.toml.
+"""Load additions from other packages through entry points: `barista_bench.<group>`, in setup.cfg or pyproject.toml.
 
 | group | an entry is |
 |---|---|
@@ -31,7 +31,7 @@ def plugin_entries(group: Group) -> dict[str, EntryPoint]:
     entries: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=f"barista_bench.{group}"), key=lambda entry: entry.name):
         first = entries.setdefault(entry.name, entry)
-        if first.value != entry.value:  # one package may be on the path twice
+        if first.value != entry.value:  # the same package may be on the path twice
             raise ConfigError(
                 f"{group}: {entry.name!r} is registered twice, as {first.value} and {entry.value}. "
                 "Fix: uninstall one of the two packages"
@@ -40,7 +40,7 @@ def plugin_entries(group: Group) -> dict[str, EntryPoint]:
 
 
 def load_plugin(group: Group, name: str) -> object:
-    """Return the object registered under a name. Raises ConfigError if there is none, or it cannot be imported."""
+    """Return the object registered under a name. Raises ConfigError if there is no object or it cannot be imported."""
     entry = plugin_entries(group).get(name)
     if entry is None:
         choices = ", ".join(plugin_entries(group)) or "none: install this package with pip"

@@ -1,15 +1,16 @@
-"""Prompts, and their wordings as data, shared by tasks and models.
+"""Define prompts, and wordings of prompts as data, for tasks and models.
 
 Media come first in a prompt and the question last, so that requests over the same frames share a prefix.
 
-A wording is a versioned YAML file, and users may bring their own: `{version: int, system: text, user: text}`, with
-`{name}` places that the task fills; tasks that ask in several steps or wordings have further texts in `extra: {name:
-text}`. `prompt_files.py` reads files of users. Results hold the wording's hash and its origin: runs of different
-wording are never compared.
+A wording is a versioned YAML file: `{version: int, system: text, user: text}`, with `{name}` places that the task
+fills. Tasks that ask in several steps or wordings have further texts in `extra: {name: text}`. Users may bring their
+own files, which `prompt_files.py` reads. Results hold the wording's hash and its origin: runs with different wordings
+are never compared.
 
-Images stand where the user text has a place for them: `{image}` is the next one, `{images}` all that are left, each
-after the text `extra.image` where there is one (`{number}` in it counts from 1). One line break on either side of such
-a place belongs to it. A user text without any comes after the images.
+Images stand where the user text has a place for them: `{image}` is the next image, and `{images}` is all remaining
+images. If there is a text `extra.image`, it comes before each of these remaining images; its `{number}` counts from 1.
+One line break on either side of a place belongs to that place. If a user text has no places, all images come before the
+text.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class ImagePart:
-    """The place of one image: `index` counts in the list of images that travels with the prompt."""
+    """The place of one image. `index` is a position in the list of images that is sent with the prompt."""
 
     index: int
 
@@ -54,8 +55,9 @@ class Prompt:
 
     @property
     def joined_parts(self) -> tuple[TextPart | ImagePart, ...]:
-        """Return the parts as chats hold them: adjacent texts are joined, since templates and servers may trim
-        parts.
+        """Return the parts as chats hold them.
+
+        Adjacent texts are joined, since templates and servers may trim parts.
         """
         parts: list[TextPart | ImagePart] = []
         for part in self.parts:
@@ -66,7 +68,7 @@ class Prompt:
         return tuple(parts)
 
     def messages(self) -> list[dict[str, Any]]:
-        """Return the chat that `apply_chat_template` takes: a system turn if there is one, and a user turn.
+        """Return the chat that `apply_chat_template` takes: a system turn, if the prompt has one, and a user turn.
 
         The place of each image is `{"type": "image"}`, in the order of the images.
         """
@@ -74,7 +76,7 @@ class Prompt:
         return [{"role": role, "content": list(map(_content, parts))} for role, parts in turns.items() if parts]
 
     def as_text(self) -> str:
-        """Return the complete prompt as one text, images as `<image N>`: for logs, fingerprints and reports."""
+        """Return the complete prompt as one text for logs, fingerprints and reports. Images become `<image N>`."""
         user = "".join(p.text if isinstance(p, TextPart) else f"<image {p.index}>\n" for p in self.parts)
         return f"[system]\n{self.system}\n[user]\n{user}" if self.system else f"[user]\n{user}"
 
@@ -98,18 +100,19 @@ def hash_name(kind: str, sha256: str) -> str:
 
 IMAGE_PLACES = frozenset({"image", "images"})
 IMAGE_TEXT = "image"
-"""Name of the further text before each of `{images}`."""
+"""Name of the further text that comes before each of `{images}`."""
 FROZEN_QUESTION = "frozen_question"
-"""Name of the further text that a release freezes with every example; a wording without it uses ours."""
+"""Name of the further text that a release freezes with every example. A wording without this text uses ours."""
 IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTexts:
-    """The wording of one task. `sha256` is the hash of the file's bytes, or of the task's texts in a file of several.
+    """The wording of one task. // `sha256` is the hash of the file's bytes. For a file of several tasks, it is the hash
+    of the task's texts.
 
-    `wording` is its origin: `ours v<version>`, `domain:<hash>` of ours in the words of a domain file, `file:<hash>`,
-    `release@<commit>`, or another harness's own.
+    `wording` names the origin: `ours v<version>`, `domain:<hash>` for ours in the words of a domain file,
+    `file:<hash>`, `release@<commit>`, or another harness's own name.
     """
 
     version: int
@@ -124,7 +127,7 @@ class PromptTexts:
             object.__setattr__(self, "wording", hash_name("file", self.sha256))
 
     def text(self, name: str, **values: str) -> str:
-        """Return one of the further texts, with values for its places.
+        """Return one of the further texts, with values in its places.
 
         Raises ConfigError if the wording has no such text.
         """
@@ -133,7 +136,8 @@ class PromptTexts:
         return fill(self.extra[name], values)
 
     def fill(self, **values: str) -> tuple[str, str]:
-        """Return system and user text with values for their `{name}` places. Other braces stay: prompts show JSON.
+        """Return the system text and the user text with values in `{name}` places. Other braces stay: prompts show
+        JSON.
 
         >>> PromptTexts(1, 'Answer {"a": 1}', "Find {what}", "").fill(what="cups")
         ('Answer {"a": 1}', 'Find cups')
@@ -141,7 +145,7 @@ class PromptTexts:
         return fill(self.system, values), fill(self.user, values)
 
     def prompt(self, image_count: int, /, **values: str) -> Prompt:
-        """Return the texts with values for their places, and `image_count` images where the user text places them.
+        """Return the texts with values in their places, and `image_count` images where the user text places them.
 
         Raises:
             ConfigError: the text places more or fewer images.
@@ -178,7 +182,7 @@ class PromptTexts:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Put values into their `{name}` places, in one pass: places inside values stay as they are."""
+    """Put values into `{name}` places in one pass. Places inside values stay as they are."""
     if not values:
         return template
     places = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
@@ -186,10 +190,12 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def packaged_prompts(package: str, task: str, domain_file: Path | None = None) -> PromptTexts:
-    """Return our wording of a task: `prompts/<task>.yaml` in the benchmark's package, with the words of a domain file.
+    """Return our wording of a task, with the words of a domain file.
+
+    It comes from `prompts/<task>.yaml` in the benchmark's package.
 
     Args:
-        domain_file: None for the file of coffee making.
+        domain_file: None for the domain file of coffee making.
 
     Raises:
         ConfigError: the domain file cannot be read, or has no words for prompts.
@@ -208,19 +214,22 @@ _read_packaged_once = functools.cache(_read_packaged)
 
 
 def our_wording(version: int, sha256: str, domain_file: Path | None) -> str:
-    """Return the name of a packaged wording in results: `ours v2`, or `domain:<hash>` with the words of another
-    domain.
+    """Return the name of a packaged wording in results.
+
+    The name is `ours v2`, or `domain:<hash>` with the words of another domain.
     """
     return hash_name("domain", sha256) if domain_file else f"ours v{version}"
 
 
 def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
-    """Return a packaged file with its places `{domain.NAME}` filled from a domain file, by default coffee making's."""
+    """Return a packaged file with `{domain.NAME}` places filled from a domain file, by default the file of coffee
+    making.
+    """
     if b"{domain." not in data:
         return data
     import msgspec
 
-    from barista_bench.scene_graph.domain import load_domain  # imported here: models need prompts, but no graph
+    from barista_bench.scene_graph.domain import load_domain  # imported here, since models need prompts but no graph
 
     domain = load_domain(domain_file)
     if domain.prompts is None:
@@ -230,7 +239,7 @@ def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
 
 
 def domain_file_of(path: str | Path) -> Path | None:
-    """Return the file of a setting `domain:FILE`, whose words our wording takes; None for other paths."""
+    """Return the domain file of a setting `domain:FILE`; None for other paths."""
     text = str(path)
     return Path(text.removeprefix("domain:")).expanduser() if text.startswith("domain:") else None
 
@@ -245,7 +254,7 @@ class TaskTexts(Strict):
 
 
 def parse_prompts(data: bytes, name: str) -> PromptTexts:
-    """Parse a prompt file of one task. Raises ConfigError naming file and field."""
+    """Parse a prompt file of one task. Raises ConfigError, which names file and field."""
     try:
         texts = TaskTexts.model_validate(load_yaml(data, name), strict=True)
     except ValidationError as error:

@@ -1,8 +1,8 @@
-"""Read prompt files of users: a file for one task, a folder of `<task>.yaml`, or one file with texts of several tasks.
+"""Read users' prompt files: a file for one task, a folder of `<task>.yaml` files, or one file for several tasks.
 
 A file of several tasks has `tasks: {task: texts}`, `rubrics: {task: content of a rubric file}` for judges, and `writer:
-texts` for the writer of questions; it may lack any of them. `release: BENCHMARK` says that the texts are the release's:
-their hashes are checked then (`benchmarks.name_wording`).
+texts` for the writer of questions. Each of these sections may be missing. `release: BENCHMARK` says that the texts are
+the release's. The hashes of the texts are then checked (`benchmarks.name_wording`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.reading import MAX_YAML, Strict, first_complaint, load_yaml, read_bounded
 
 REMEDY = "write one (docs/prompt_files.md shows how), or let scripts/released_prompts.py write the release's"
-"""What to do where there is no prompt file."""
+"""The advice in errors about a missing prompt file."""
 WRITER = "questions"
 """The task whose texts the writer of questions uses."""
 _SECTIONS = {"tasks", "rubrics", "writer"}
@@ -33,12 +33,12 @@ class _SetContent(Strict):
 
 
 class PromptSet(_SetContent):
-    """A prompt file of several tasks. `path` is its location."""
+    """A prompt file of several tasks, at `path`."""
 
     path: str
 
     def texts(self, task: str) -> PromptTexts:
-        """Return the wording of a task. Raises ConfigError if the file has none for it."""
+        """Return the wording of a task. Raises ConfigError if the file has no wording for the task."""
         texts = self.writer if task == WRITER else self.tasks.get(task)
         if texts is None:
             raise self._missing_error("writer" if task == WRITER else f"tasks.{task}", list(self.tasks))
@@ -46,7 +46,9 @@ class PromptSet(_SetContent):
         return PromptTexts(sha256=content_hash(content), **content)
 
     def rubric(self, task: str) -> dict[str, Any]:
-        """Return the rubric of a task as a rubric file has it. Raises ConfigError if the file has none for it."""
+        """Return the rubric of a task, in the form of a rubric file. Raises ConfigError if the file has none for the
+        task.
+        """
         if task not in self.rubrics:
             raise self._missing_error(f"rubrics.{task}", list(self.rubrics))
         return self.rubrics[task]
@@ -63,7 +65,7 @@ def content_hash(content: object) -> str:
 def read_prompt_set(path: str | Path) -> PromptSet | None:
     """Return the content of a prompt file of several tasks; None for a folder and for a file of one task.
 
-    Raises ConfigError if the file cannot be read, or has an unknown field.
+    Raises ConfigError if the file cannot be read or has an unknown field.
     """
     if Path(path).is_dir():
         return None
@@ -82,7 +84,7 @@ def read_prompt_set(path: str | Path) -> PromptSet | None:
 def load_prompts(path: str | Path, task: str) -> PromptTexts:
     """Return the wording of `task` from a file, or from `<task>.yaml` in a folder.
 
-    Raises ConfigError if there is no such file, or it is not a prompt file, naming file and key.
+    Raises ConfigError if the file does not exist or is not a prompt file. The error names file and key.
     """
     if prompt_set := read_prompt_set(path):
         return prompt_set.texts(task)

@@ -1,4 +1,6 @@
-"""Rank models: the single rule for reports and the leaderboard Space. Imports little, since the Space imports it."""
+"""Rank models by the single rule of reports and the leaderboard Space. The Space imports this module, so it is
+small.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,9 @@ from statistics import fmean
 
 
 def ranks(ends: Sequence[tuple[float, float] | None]) -> list[int | None]:
-    """Return the rank of each score by the ends of its interval: 1 + the number of others that lie completely above it.
+    """Return the rank of each score: 1 + the number of intervals that lie completely above the score's interval.
 
-    Scores with overlapping intervals share a rank, unless another score lies between them. None has no rank.
+    Scores with overlapping intervals share a rank, unless another score lies between them. A score of None has no rank.
 
     >>> ranks([(0.7, 0.9), (0.6, 0.8), None, (0.1, 0.2)])
     [1, 1, None, 3]
@@ -18,7 +20,7 @@ def ranks(ends: Sequence[tuple[float, float] | None]) -> list[int | None]:
 
 
 def mean_rank(ranks_of_model: Sequence[int | None]) -> float | None:
-    """Return the mean of a model's ranks over tasks, which have no common scale; None if it lacks one of them.
+    """Return the mean of a model's ranks over tasks, which have no common scale; None if a rank is missing.
 
     >>> mean_rank([1, 2]), mean_rank([1, None])
     (1.5, None)

@@ -1,4 +1,4 @@
-"""Cache values computed from an example, with which many answers are compared, or from a set of examples."""
+"""Cache values computed from an example or a set of examples: many answers are compared with these values."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ ValueT = TypeVar("ValueT")
 def remember(make: Callable[[SubjectT, *ConstantsT], ValueT]) -> Callable[[SubjectT, *ConstantsT], ValueT]:
     """Cache a function of an example or a tuple of examples, and of hashable constants.
 
-    A value lives as long as its example, or until `MAX_SETS` other sets were used. It is shared and must not be
-    changed. A list of examples may change, so for a list the function is called every time.
+    The value of an example lives as long as the example. The value of a set lives until `MAX_SETS` other sets were
+    used. Values are shared and must not be changed. A list of examples may change, so for a list the function is called
+    every time.
     """
     of_set = lru_cache(MAX_SETS)(lambda same, *constants: make(same.subject, *constants))
 
@@ -38,7 +39,7 @@ def remember(make: Callable[[SubjectT, *ConstantsT], ValueT]) -> Callable[[Subje
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Same:
-    """A key for a subject without a hash, equal only to the same object."""
+    """A key for a subject without a hash. It equals only keys of the same object."""
 
     subject: Any
 

@@ -1,19 +1,20 @@
-"""Compute confidence intervals over resampling units, such as videos: the scores that other units could have given.
+"""Compute confidence intervals over resampling units, such as videos. They show which scores other units could give.
 
 The same rules apply to every score of every command:
 
-- The variance of a score is the jackknife's: how much it changes when each unit in turn is left out.
-- A score between two bounds (a score, 0 to 1; a difference of scores, -1 to 1) is treated as a fraction of so many
-  independent trials as would have that variance, fewer by what Student's t takes off for few units; its interval is
-  Clopper and Pearson's of these trials. This is the interval of Korn and Graubard (Survey Methodology 24, 1998) for
-  proportions of clustered samples. It stays within the bounds, and holds the figure itself.
-- Where all units have the same value, nothing tells how other units differ. A kind of unit that n units do not show may
-  be as frequent as 1 - 0.025^(1/n), and its value may be as far off as the bounds allow. At a bound this is Clopper and
-  Pearson's interval of n trials: 4 of 4 videos without a mistake give [0.398, 1], 12 of 12 give [0.735, 1].
-- A score without bounds has Student's interval.
+- The variance of a score is the jackknife's: how much the score changes when each unit in turn is left out.
+- A score between two bounds (a score, 0 to 1; a difference of scores, -1 to 1) is treated as a fraction of independent
+  trials. The number of trials is the number that would have this variance, reduced by Student's t for few units. The
+  interval is Clopper and Pearson's for these trials. This is the interval of Korn and Graubard (Survey Methodology 24,
+  1998) for proportions of clustered samples. It stays within the bounds and contains the score.
+- If all units have the same value, the data do not show how other units differ. A kind of unit that does not occur
+  among n units may have a frequency of up to 1 - 0.025^(1/n), and its value may be as far off as the bounds allow. At a
+  bound this is Clopper and Pearson's interval of n trials: 4 of 4 videos without a mistake give [0.398, 1], 12 of 12
+  give [0.735, 1].
+- A score without bounds gets Student's interval.
 - Fewer than two units give no interval.
 
-Only units that have the score count: a score for hands depends on the videos that show hands.
+Only units with the score count: a score for hands depends only on the videos that show hands.
 `tests/stats/test_coverage.py` checks how often these intervals cover the true value.
 """
 
@@ -41,15 +42,15 @@ SCORE: Bounds = (0.0, 1.0)
 DIFFERENCE: Bounds = (-1.0, 1.0)
 _ROWS_AT_ONCE = 512
 _ROUNDING = 1e-9
-"""Standard errors that are smaller are rounding."""
+"""Standard errors smaller than this are rounding errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval; `units` is the number of resampling units that have the score.
+    """A confidence interval. `units` is the number of resampling units that have the score.
 
-    `method` is "effective trials", "unseen units" where all units have the same value, or "student" where the figure
-    has no bounds.
+    `method` is "effective trials", "unseen units" if all units have the same value, or "student" if the score has no
+    bounds.
     """
 
     low: float
@@ -60,7 +61,7 @@ class Interval:
 
 
 class ResampledRun(NamedTuple):
-    """The samples of one run: their statistics, and the resampling unit of each."""
+    """The samples of one run: the statistics of all samples, and the resampling unit of each sample."""
 
     statistics: SampleStatistics
     units: tuple[str, ...]
@@ -78,7 +79,10 @@ class ResampledRun(NamedTuple):
 
 
 def metrics_of(repetitions: Sequence[ResampledRun], units: Sequence[str], weights: Floats) -> dict[str, Floats]:
-    """Return (D,) values per score, mean over runs, for (D, V) weights of the V `units`: scores that every run has."""
+    """Return (D,) values per score for (D, V) weights of the V `units`.
+
+    Values are means over runs. Scores that a run lacks are left out.
+    """
     column = {unit: index for index, unit in enumerate(units)}
     by_repetition_index = []
     for run in repetitions:
@@ -89,7 +93,7 @@ def metrics_of(repetitions: Sequence[ResampledRun], units: Sequence[str], weight
 
 
 def metrics_of_units(repetitions: Sequence[ResampledRun], units: Sequence[str]) -> dict[str, Floats]:
-    """Return (1 + 2V,) values per score, as `metrics_of` returns them for the rows of `interval_weights`."""
+    """Return (1 + 2V,) values per score: the result of `metrics_of` for the rows of `interval_weights`."""
     count = len(units)
     blocks = [
         metrics_of(repetitions, units, interval_weights(count, range(start, min(start + _ROWS_AT_ONCE, 1 + 2 * count))))
@@ -99,9 +103,9 @@ def metrics_of_units(repetitions: Sequence[ResampledRun], units: Sequence[str]) 
 
 
 def run_intervals(repetitions: Sequence[ResampledRun]) -> dict[str, Interval]:
-    """Return an interval for each score, mean over these runs, over the resampling units of their samples.
+    """Return an interval for each score, averaged over these runs. The resampling units are those of the runs' samples.
 
-    Empty for fewer than two units; scores that fewer than two units have are left out.
+    The result is empty for fewer than two units. Scores that fewer than two units have are left out.
     """
     units = sorted({unit for run in repetitions for unit in run.units})
     if len(units) < 2:
@@ -113,16 +117,16 @@ def run_intervals(repetitions: Sequence[ResampledRun]) -> dict[str, Interval]:
 def ratio_interval(
     part: Floats, whole: Floats, *, repetitions: Sequence[int], units: Sequence[str], bounds: Bounds = SCORE
 ) -> Interval | None:
-    """Return the interval of sum(part) / sum(whole) per run, averaged over runs: for means, fractions, pooled rates.
+    """Return the interval of sum(part) / sum(whole), averaged over runs.
 
-    None for fewer than two units.
+    This covers means, fractions and pooled rates. The result is None for fewer than two units.
 
     Args:
-        part: (S,) of each sample.
-        whole: (S,) of each sample; ones for a plain mean.
-        repetitions: (S,) the run that the sample is of.
-        units: (S,) the resampling unit.
-        bounds: of the ratio.
+        part: (S,) numerator of each sample.
+        whole: (S,) denominator of each sample; ones for a plain mean.
+        repetitions: (S,) the run of each sample.
+        units: (S,) the resampling unit of each sample.
+        bounds: bounds of the ratio.
 
     >>> ends = ratio_interval(np.array([1.0, 0, 1, 1]), np.ones(4), repetitions=[0] * 4, units=list("abcd"))
     >>> (round(ends.low, 3), round(ends.high, 3), ends.units) if ends else None
@@ -145,8 +149,9 @@ def ratio_interval(
 
 
 def interval_weights(count: int, rows: range | None = None) -> Floats:
-    """Return (1 + 2V, V) weights: the V units, the units without each in turn, and each unit alone; or some of these
-    rows.
+    """Return (1 + 2V, V) weights, or only the rows in `rows`.
+
+    The first row takes all V units. The next V rows leave out one unit each, and the last V rows take one unit each.
     """
     rows = range(1 + 2 * count) if rows is None else rows
     weights = np.zeros((len(rows), count))
@@ -164,12 +169,12 @@ def metric_interval(
 
     Args:
         values: NaN where units lack the score.
-        bounds: bounds of the score; a score outside them has no interval.
+        bounds: bounds of the score. A score outside the bounds has no interval.
         level: fraction of cases in which the interval should hold the true value.
-        telling: number of units that inform about differences between units, if fewer than have the score.
+        telling: number of units that inform about differences between units, if fewer units do so than have the score.
 
     Returns:
-        None if the score is NaN, or fewer than two units have it or inform about differences.
+        None if the score is NaN, or if fewer than two units have the score or inform about differences.
     """
     point, (left_out, alone) = float(values[0]), values[1:].reshape(2, -1)
     has_metric = ~np.isnan(alone)
@@ -195,14 +200,14 @@ def metric_interval(
 
 
 def _student(point: float, error: float, units: int, level: float) -> Interval | None:
-    """Return Student's interval; None if all units are equal, since their differences are then unknown."""
+    """Return Student's interval; None if all units are equal, since their spread is then unknown."""
     margin = _student_factor(units, level) * error
     return Interval(point - margin, point + margin, level, "student", units) if error > _ROUNDING else None
 
 
 def _trial_ends(fraction: float, error: float, units: int, level: float) -> tuple[float, float]:
-    """Return Clopper and Pearson's interval of the trials that have this standard error, fewer by Student's t."""
-    from scipy.special import betaincinv, ndtri  # imported on demand: loading takes longer than most commands run
+    """Return Clopper and Pearson's interval for the trials with this standard error, reduced by Student's t."""
+    from scipy.special import betaincinv, ndtri  # imported on demand: this import takes longer than most commands
 
     tail = (1 - level) / 2
     trials = fraction * (1 - fraction) / error**2 * (float(ndtri(1 - tail)) / _student_factor(units, level)) ** 2
@@ -213,7 +218,7 @@ def _trial_ends(fraction: float, error: float, units: int, level: float) -> tupl
 
 
 def _unseen_ends(fraction: float, units: int, level: float) -> tuple[float, float]:
-    """Return the range of the mean if units of another kind are as frequent as they can be without being seen."""
+    """Return the range of the mean if units of an unseen kind have the highest plausible frequency."""
     unseen = 1 - ((1 - level) / 2) ** (1 / units)
     return fraction - unseen * fraction, fraction + unseen * (1 - fraction)
 

@@ -1,4 +1,4 @@
-"""Tables of settings: each setting is defined once, with its type, range, default and help text.
+"""Define tables of settings: each setting is defined once, with its type, range, default and help text.
 
 A table gives the fields of a Python call and the flags of a command (`cli/flags.py`). `models/settings.py` has the
 tables of models, and `runs/ask/config.py` combines them into the settings of a run.
@@ -19,16 +19,16 @@ from barista_bench.files.text_out import check_address, check_variable_name, ref
 ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
 CLUSTER_HELP = "Address of a Ray cluster that does the work: HOST:PORT, or auto if this machine is one of its nodes."
 MAX_SHOWN = 200
-"""Characters of a value or a name that an error shows."""
+"""Maximum number of characters of a value or a name that an error shows."""
 
 _ARGUMENTS = frozenset({"data", "run", "folder", "project"})
 """Settings that commands take without a flag."""
 _NEVER_SHOWN = frozenset({"extra_body", "engine_args", "template_kwargs", "base_url", "api_key_env"})
-"""Settings where people put secrets, in their place or by mistake."""
+"""Settings into which people put secrets, on purpose or by mistake."""
 
 
 def _split_names(value: object) -> object:
-    """Split names at commas, in each text."""
+    """Split each text into names at commas."""
     texts = (value,) if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         return value
@@ -36,12 +36,12 @@ def _split_names(value: object) -> object:
 
 
 def one_or_all(value: object) -> object:
-    """Return a single text as a list with one element: stop strings may hold commas."""
+    """Return a single text as a list with one element. Stop strings may contain commas, so the text is not split."""
     return (value,) if isinstance(value, str) else value
 
 
 def _read_json(value: object) -> object:
-    """Return the value of JSON text, from flags and variables; any other value unchanged."""
+    """Return the value of JSON text from flags and variables; other values stay unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -51,8 +51,8 @@ def _read_json(value: object) -> object:
 
 
 def json_object(name: str, value: dict[str, Any]) -> dict[str, Any]:
-    """Return the setting unchanged. Raises ValueError unless it can be written as JSON, and holds no credentials."""
-    refuse_credentials(name, value)  # of JSON text, which was not looked into before
+    """Return the setting unchanged. Raises ValueError if it cannot be written as JSON or contains credentials."""
+    refuse_credentials(name, value)  # the earlier check did not look into JSON text
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, RecursionError) as error:
@@ -67,9 +67,9 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class SettingsTable(BaseModel):
-    """A table of settings. Make one with `check_settings`, whose `ConfigError` names the fault."""
+    """A table of settings. Make a table with `check_settings`, which raises a `ConfigError` that names the fault."""
 
-    # Inputs are hidden, since tracebacks show the text of pydantic's error, and settings may hold secrets.
+    # Inputs are hidden, since tracebacks show the text of pydantic's error and settings may contain secrets.
     model_config = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=(), hide_input_in_errors=True
     )
@@ -77,7 +77,7 @@ class SettingsTable(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_credentials(cls, values: object) -> object:
-        """Refuse credentials in any setting of any name. This check is first, since later errors show values."""
+        """Refuse credentials in any setting. This check runs first, since later errors show values."""
         if isinstance(values, Mapping):
             for name, value in values.items():
                 if name == "base_url" and isinstance(value, str):
@@ -96,7 +96,8 @@ def check_settings(table: type[SettingsT], values: Mapping[str, Any]) -> Setting
     """Return the settings of a table.
 
     Raises:
-        ConfigError: a setting is unknown (names the nearest name) or its value is invalid.
+        ConfigError: a setting is unknown, or its value is invalid. For an unknown setting, the error names the nearest
+        name.
     """
     for name in values:
         check_known(name, "setting", table)
@@ -107,12 +108,12 @@ def check_settings(table: type[SettingsT], values: Mapping[str, Any]) -> Setting
 
 
 def part_of(settings: SettingsTable, table: type[SettingsTable]) -> dict[str, Any]:
-    """Return the settings that `table` has too, by name."""
+    """Return the settings, by name, that `table` also has."""
     return {name: getattr(settings, name) for name in table.model_fields}
 
 
 def check_known(name: object, noun: str, table: type[SettingsTable]) -> None:
-    """Raise ConfigError, with the nearest name, for a name that is not in the table."""
+    """Raise ConfigError for a name that is not in the table. The error suggests the nearest name."""
     if name in table.model_fields:
         return
     name_text = _value_text(name)
@@ -130,7 +131,7 @@ def _first_complaint(error: ValidationError, table: type[SettingsTable]) -> str:
         return f"{name} is missing. Fix: give it as {place}, in the run file, or as {variable}"
     field = table.model_fields.get(name)
     description = f" ({field.description})" if field else ""
-    # An error that concerns several fields has all settings as its input.
+    # The input of an error about several fields is all settings.
     is_hidden = not complaint["loc"] or name in _NEVER_SHOWN
     value_text = "" if is_hidden else f", got {_value_text(complaint['input'])}"
     what = f"another {flag_of(name)}" if field else "other settings"
@@ -138,7 +139,7 @@ def _first_complaint(error: ValidationError, table: type[SettingsTable]) -> str:
 
 
 def _value_text(value: object) -> str:
-    """Return a value for a message, cut; for a value that Python cannot print, its type."""
+    """Return a value as text for a message, shortened. For a value that Python cannot print, return its type."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # integers of more than 4300 digits, deep nesting

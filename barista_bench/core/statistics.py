@@ -1,9 +1,10 @@
-"""Compute scores from samples, each defined once: the contribution of each sample, and a function of the weighted sum.
+"""Compute scores from samples. Each score is defined once, as sample contributions and a function of their weighted
+sum.
 
-A task turns the samples of one run into `SampleStatistics`, where answers are compared with the reference once.
-Everything else is a matter of weights. Published scores count every sample once; intervals and permutation tests count
-it as often as each resample takes it; a breakdown counts the samples of a group; the score of one sample counts only
-that sample.
+A task turns the samples of one run into `SampleStatistics`. This step compares each answer with the reference once. All
+scores then differ only in weights. Published scores count every sample once. Intervals and permutation tests count a
+sample as often as each resample takes it. A breakdown counts the samples of a group, and the score of one sample counts
+only that sample.
 """
 
 from __future__ import annotations
@@ -19,31 +20,31 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = Mapping[Hashable, float]
-"""The numbers that one sample adds, by name."""
+"""The numbers that one sample adds to the sums, by name."""
 Sums: TypeAlias = Mapping[Hashable, Floats]
-"""(D,) of what all samples of each of D resamples add, by name."""
+"""(D,) sums over the samples of each of D resamples, by name."""
 Metrics: TypeAlias = dict[str, Floats]
-"""(D,) a score of each resample; NaN if a resample lacks it."""
+"""(D,) values of each score, one per resample; NaN if a resample lacks the score."""
 
 
 WIDE = 8
-"""Columns from which on a product of matrices adds up as that of a wide table does."""
+"""The number of columns from which a matrix product adds numbers in the same order as for a wide table."""
 RESAMPLES_AT_ONCE = 256
 
 
 class SampleStatistics(ABC):
-    """The samples of one run as numbers, computed once, from which all scores follow; S samples in their order."""
+    """The S samples of one run as numbers, in order. They are computed once, and all scores follow from them."""
 
     @abstractmethod
     def compute_metrics(self, weights: Floats) -> Metrics:
         """Return the scores of D resamples.
 
         Args:
-            weights: (D, S) how often each resample takes each sample, integers of at least 0.
+            weights: (D, S) how often each resample takes each sample, as integers of at least 0.
         """
 
     def resampled_metrics(self, weights: Floats, units: NDArray[np.int64]) -> Metrics:
-        """Return the same as `compute_metrics`, for samples that are resampled with the unit that they belong to.
+        """Return the scores of `compute_metrics` for resamples of complete units: a unit's samples are taken together.
 
         Args:
             weights: (D, V) how often each resample takes each of V units.
@@ -57,10 +58,12 @@ class SampleStatistics(ABC):
 
     @abstractmethod
     def subset(self, samples: Sequence[int]) -> SampleStatistics:
-        """Return the statistics of some of the samples, by their positions, in that order."""
+        """Return the statistics of the samples at these positions, in the given order."""
 
     def tables(self) -> dict[str, Any]:
-        """Return tables beside the scores of all samples: counts, and scores by group. JSON values."""
+        """Return the tables that are shown beside the scores of all samples: counts, and scores by group, as JSON
+        values.
+        """
         return {}
 
     def published_metrics(self) -> dict[str, Any]:
@@ -78,9 +81,9 @@ class SumStatistics(SampleStatistics):
     """Statistics whose scores are functions of sums over samples.
 
     Args:
-        rows: (S,) contribution of each sample; a name missing from a row counts 0.
-        metrics: function from sums of any resamples to scores; `n`, if no row has it, counts samples.
-        sample_scores: score -> its name for one sample; by default the same name.
+        rows: (S,) contribution of each sample. A name that is missing from a row counts as 0.
+        metrics: function from the sums of resamples to scores. The sum `n` counts samples unless a row defines it.
+        sample_scores: maps each score to its name for one sample; by default the names are equal.
         tables: function from the sums over all samples to tables shown beside the scores.
 
     >>> rows = [{"right": 1.0}, {"right": 0.0}]
@@ -106,7 +109,7 @@ class SumStatistics(SampleStatistics):
         self._table[row_numbers, columns] = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float64)
         with np.errstate(invalid="ignore"):  # divisions that give NaN
             as_int8 = self._table.astype(np.int8)
-        if np.array_equal(as_int8, self._table):  # counts of single samples, an eighth of the memory
+        if np.array_equal(as_int8, self._table):  # counts of single samples as int8, in an eighth of the memory
             self._table = as_int8
         self._metrics_of, self._sample_scores, self._tables = metrics, sample_scores, tables
 
@@ -120,13 +123,16 @@ class SumStatistics(SampleStatistics):
         return len(self._table)
 
     def compute_metrics(self, weights: Floats) -> Metrics:
-        # Not a matrix product for the plain sum: its order of summing, and with it the last digit, is the machine's.
+        # The plain sum is no matrix product: its order of summing, and so the last digit, depends on the machine.
         is_plain_sum = weights.shape[0] == 1 and bool((weights == 1).all())
         sums = self._total()[None] if is_plain_sum else weights.astype(np.float64, copy=False) @ self._table
         return self._masked_metrics(sums)
 
     def resampled_metrics(self, weights: Floats, units: NDArray[np.int64]) -> Metrics:
-        """Return the same; integers, whose sums are exact in any order, are summed by resampling unit first."""
+        """Return the same as the base class, but faster.
+
+        Integers are first summed by resampling unit, since sums of integers are exact in any order.
+        """
         is_whole = np.asarray((np.rint(self._table) == self._table).all(axis=0))
         sums = np.empty((len(weights), len(is_whole)))
         order = np.argsort(units, kind="stable")
@@ -135,7 +141,7 @@ class SumStatistics(SampleStatistics):
         by_unit[present] = np.add.reduceat(self._table[order][:, is_whole], starts, axis=0, dtype=np.float64)
         sums[:, is_whole] = weights @ by_unit
         if not is_whole.all():
-            # Wide enough for a product of matrices: that of a matrix and a column adds up in another order.
+            # Wide enough for a matrix product, since a product of a matrix and a column adds numbers in another order.
             count = int((~is_whole).sum())
             fractional = np.zeros((len(self._table), max(WIDE, count)))
             fractional[:, :count] = self._table[:, ~is_whole]
@@ -145,7 +151,7 @@ class SumStatistics(SampleStatistics):
         return self._masked_metrics(sums)
 
     def _masked_metrics(self, sums: Floats) -> Metrics:
-        """Return the scores of these sums, NaN without samples."""
+        """Return the scores of these sums; NaN for resamples without samples."""
         metrics = self._unmasked_metrics(sums)
         empty = sums[:, 0] == 0
         return {name: np.where(empty, np.nan, values) for name, values in metrics.items()} if empty.any() else metrics
@@ -161,7 +167,7 @@ class SumStatistics(SampleStatistics):
         return self._tables(dict(zip(self._names, self._total().tolist(), strict=True)))
 
     def column(self, name: Hashable) -> Floats:
-        """Return the (S,) contributions of the samples by one name; zeros if no row has it."""
+        """Return the (S,) contributions of the samples to the sum `name`; zeros if no row has this name."""
         index = self._names.get(name)
         return np.zeros(self.size) if index is None else self._table[:, index].astype(np.float64)
 
@@ -177,7 +183,8 @@ class SumStatistics(SampleStatistics):
 class MicroF1(NamedTuple):
     """The columns of `SumStatistics` whose sums give a micro F1: 2 `matched` / (`predicted` + `reference`).
 
-    `entry_tokens` is the fewest tokens of one entry of an answer: it bounds how many entries an answer can list.
+    `entry_tokens` is the fewest tokens of one entry of an answer. It bounds the number of entries that an answer can
+    list.
     """
 
     matched: str
@@ -192,7 +199,7 @@ def mean_statistics(
     *,
     tables: Callable[[Row], dict[str, Any]] | None = None,
 ) -> SumStatistics:
-    """Return statistics of plain means over samples, and `coverage`, the fraction of readable answers.
+    """Return statistics with plain means over samples, and `coverage`, the fraction of readable answers.
 
     >>> mean_statistics([{"accuracy": 1.0}, {"accuracy": 0.0}], [True, False]).published_metrics()
     {'accuracy': 0.5, 'coverage': 0.5}
@@ -222,7 +229,7 @@ def fraction(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> F
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return adjusted p-values, in the given order.
+    """Return p-values adjusted by Holm's method, in the given order.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]

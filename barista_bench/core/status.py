@@ -1,4 +1,4 @@
-"""Define the outcome of a sample. Imports little, since a leaderboard Space reads it."""
+"""Define the outcome of a sample. This module imports little, since a leaderboard Space imports it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from enum import StrEnum
 class Status(StrEnum):
     """The outcome of one sample.
 
-    A log has the model's outcome; scoring finds out whether an answer can be read. `truncated_thinking`: cut off within
-    the reasoning, before any answer. `infra_error`: no answer arrived (see `Task.counts_provider_errors`).
-    `task_error`: the code of the task raised. Samples of these two statuses without an answer are asked again.
+    A log has the model's outcome; scoring finds out whether an answer can be read. `truncated_thinking` means that the
+    output was cut off within the reasoning, before any answer. `infra_error` means that no answer arrived (see
+    `Task.counts_provider_errors`), and `task_error` that the code of the task raised. Samples with one of the last two
+    statuses and without an answer are asked again.
     """
 
     OK = "ok"
@@ -25,15 +26,15 @@ class Status(StrEnum):
 
     @property
     def is_outcome(self) -> bool:
-        """Whether the status is the model's doing; otherwise it does not count against the model."""
+        """Whether the model caused the status. Other statuses do not count against the model."""
         return self not in (Status.INFRA_ERROR, Status.TASK_ERROR)
 
 
 RARE_STATUSES = frozenset({Status.TRUNCATED_THINKING, Status.TASK_ERROR})
-"""Statuses that are named only where a sample has them."""
+"""Statuses that are shown only if a sample has them."""
 
 
 def status_counts(statuses: Iterable[str]) -> dict[str, int]:
-    """Return the number of samples of each status, zeros included; `RARE_STATUSES` only if they occur."""
+    """Return the number of samples of each status, including zeros. `RARE_STATUSES` are counted only if they occur."""
     counts = Counter(str(status) for status in statuses)
     return {str(status): counts[status] for status in Status if counts[status] or status not in RARE_STATUSES}

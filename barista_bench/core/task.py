@@ -1,4 +1,4 @@
-"""The contract of every task, in three parts: question, scoring, display."""
+"""Define the contract of every task, in three parts: question, scoring and display."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from barista_bench.core.options import Sampling
 
-# Names that the code of tasks imports from here.
+# Names that tasks import from here.
 __all__ = ["AnswerFailure", "Example", "Fields", "FrameRef", "Json", "ParseError", "Prediction", "Scored"]
 __all__ += ["Explanation", "ExplanationRow", "Judged", "Overlay", "OverlayKind", "Rationale", "Verdict"]
 __all__ += ["Display", "Question", "Scoring", "Task", "evidence_objects"]
@@ -66,17 +66,17 @@ class Question(ABC):
     target_type: ClassVar[type[Target]]
     metadata_type: ClassVar[type[Metadata]]
     evidence_type: ClassVar[type[Evidence]]
-    """Each of the four types declares the fields of one column."""
+    """Each of these four types declares the fields of one column."""
     answer_note: ClassVar[str]
-    """The form of an answer, in a few words, for lists of tasks."""
+    """A description of the form of an answer in a few words, for lists of tasks."""
     answered_by_text: ClassVar[bool] = True
-    """Whether models that write text can answer; otherwise only baselines and answers in a file."""
+    """Whether models that write text can answer. Otherwise only baselines and answers in a file are possible."""
 
     def features(self) -> Features:
         """Return the `datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`.
 
         Raises:
-            ConfigError: a column has no field, which Parquet cannot hold.
+            ConfigError: a column has no fields: Parquet cannot store such a column.
         """
         from datasets import Features
 
@@ -91,35 +91,36 @@ class Question(ABC):
 
     @abstractmethod
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        """Return the question; it depends only on `inputs` and the model's box format."""
+        """Return the question. It depends only on `inputs` and the model's box format."""
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
-        """Return the next question, in a separate conversation, after these answers; None if the last of them is the
-        answer.
+        """Return the next question after these answers; None if the last of these is the answer to the example.
 
-        Always None for tasks that ask once. May count images, which are the example's images.
+        The next question is a separate conversation and may show the example's images. Tasks that ask once always
+        return None.
         """
         return None
 
     def frozen_question(self, example: Example) -> str | None:
-        """Return the sentence that the benchmark's own release freezes with an example; None if it freezes none."""
+        """Return the sentence that the benchmark's own release freezes with an example; None if there is none."""
         return None
 
     def choices(self, example: Example) -> Mapping[str, str]:
-        """Return label -> text of the choices, in the order asked, for models that score given texts.
+        """Return the text of each choice by its label, in the order shown, for models that score given texts.
 
-        They answer in the form that `read_scores` of `core/example.py` reads. Empty if there are no choices.
+        These models answer in the form that `read_scores` of `core/example.py` reads. The result is empty if the
+        question has no choices.
         """
         return {}
 
     def correct_choices(self, example: Example) -> Sequence[str]:
-        """Return the labels of the right `choices`; empty if there are none, or the reference is hidden."""
+        """Return the labels of the right `choices`; empty if the question has no choices or the reference is hidden."""
         return ()
 
     def with_order(self, example: Example, order: Sequence[int]) -> Example:
-        """Return the example with its choices in another order: `order` are the places, from 0, of the choices.
+        """Return the example with its choices in another order. `order` has the old places of the choices, from 0.
 
-        The label of a place stays. Raises ConfigError if the task cannot do so.
+        Each place keeps its label. Raises ConfigError if the task cannot reorder choices.
         """
         raise ConfigError(f"{self.benchmark}/{self.name} cannot reorder choices. Fix: leave the option order out")
 
@@ -128,26 +129,29 @@ class Question(ABC):
         raise ConfigError(f"{type(self).__name__} has choices, but no `answered_choices`. Fix: leave its runs out")
 
     def has_answer(self, example: Example) -> bool:
-        """Whether the reference is known: questions with hidden answers are asked, and never scored."""
+        """Whether the reference is known. Questions with hidden answers are asked but never scored."""
         return True
 
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        """Return the images that the prompt counts, from the example's frames, each (height, width, 3) RGB; by default
-        the frames.
+        """Return the images that the prompt counts, made from the example's frames, each (height, width, 3) RGB.
+
+        By default, the images are the frames.
         """
         return tuple(map(Image.fromarray, frames))
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
-        """Return an example's images after the run's options (resolution, a choice of frames); by default all.
+        """Return the images after the run's options are applied (resolution, a choice of frames); by default all
+        images.
 
-        Applied to stored and decoded images alike: sets store the result of `images`.
+        The method is applied to both stored and decoded images, since sets store the result of `images`.
         """
         return tuple(images)
 
     def frame_times(self, example: Example) -> FrameTimes | None:
-        """Return the times of the example's frames, by the clock of its prompt; None if its columns lack them.
+        """Return the times of the example's frames, on the clock of the prompt; None if the example's columns have no
+        times.
 
-        By default from `fps` of its metadata, if present. Missing times are read from the media.
+        By default, the times follow from `fps` in the metadata, if present. Missing times are read from the media.
         """
         fps, count = example.metadata.get("fps"), example.metadata.get("frame_count")
         if not isinstance(fps, int | float) or not 0 < fps < float("inf"):
@@ -156,14 +160,16 @@ class Question(ABC):
         return FrameTimes(float(fps), tuple(frame.frame_index for frame in example.frames), frame_count)
 
     def image_frames(self, example: Example) -> Sequence[int]:
-        """Return the index among the example's frames of each image that the prompt counts; by default they are the
-        same.
+        """Return, for each image that the prompt counts, the index of its frame among the example's frames.
+
+        By default, images and frames are the same.
         """
         return range(len(example.frames))
 
     def request_inputs(self, example: Example) -> Fields:
-        """Return the question as data for models that read no prompt, after the run's options; by default the
-        `inputs`.
+        """Return the question as data for models that read no prompt, after the run's options are applied.
+
+        By default, these data are the `inputs`.
         """
         return example.inputs
 
@@ -172,7 +178,7 @@ class Question(ABC):
         """Read an answer of a model that writes boxes in `box_format`. Never raises, and never sees the target."""
 
     def answer_schema(self, example: Example) -> Fields | None:
-        """Return the JSON Schema of the answer that the prompt asks for; None if it is not JSON."""
+        """Return the JSON Schema of the answer that the prompt asks for; None if the answer is not JSON."""
         return None
 
     @abstractmethod
@@ -181,13 +187,13 @@ class Question(ABC):
 
     @abstractmethod
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Return a valid answer that uses nothing of the image: the answer of the `chance` model."""
+        """Return a valid answer that does not depend on the image: the answer of the `chance` model."""
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """Return the most likely answer given only the references of `others`: the answer of the `prior` model.
 
         Args:
-            others: examples of other videos than this one's, in the order of the set; may be empty.
+            others: examples of all other videos, in the order of the set; may be empty.
 
         Raises:
             ConfigError: the task has no such answer.
@@ -203,7 +209,7 @@ class Question(ABC):
         raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Fix: use --model chance or prior")
 
     def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """Return the question's masks of the first frame on every frame: the answer of the `copy_first_mask` model.
+        """Return the question's masks of the first frame for every frame: the answer of the `copy_first_mask` model.
 
         Raises:
             ConfigError: the question gives no masks.
@@ -217,7 +223,7 @@ class Scoring(ABC):
     primary: ClassVar[str]
     """The primary metric, which represents the task in tables."""
     primary_note: ClassVar[str] = ""
-    """A description of the primary metric, in one sentence for readers of reports."""
+    """A description of the primary metric in one sentence, for readers of reports."""
     sample_score: ClassVar[str]
     floor: ClassVar[str] = ""
     """What the score of a task counts whose published score needs a judge: a lower bound. Empty for other tasks."""
@@ -225,52 +231,55 @@ class Scoring(ABC):
     breakdown_keys: ClassVar[tuple[str, ...]]
     """Keys of `metadata` by which every result is broken down."""
     decided_by: ClassVar[Literal["mean"] | MicroF1 | None] = None
-    """How few answers decide a question about the primary metric (`runs/decide`): it is the mean of `sample_score` over
-    all samples, or a micro F1. None: it cannot be decided early."""
+    """The form of the primary metric, for early decisions (`runs/decide`): the mean of `sample_score` over all samples,
+    or a micro F1. None means that no early decision is possible."""
     scores_whole_units: ClassVar[bool] = False
-    """Whether a resampling unit is scored as one, so that analysis must not group by keys that split a unit."""
+    """Whether a resampling unit is scored as a whole. Analysis must then not group by keys that split a unit."""
 
     @abstractmethod
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
-        """Return the statistics of these samples of one run, from which its scores follow.
+        """Return the statistics of these samples of one run. All scores of the run follow from them.
 
-        Without a readable answer, a sample scores as the protocol defines.
+        The protocol defines the score of a sample without a readable answer.
         """
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """Return the scores of one sample; for many, compute their `statistics` once."""
+        """Return the scores of one sample. For many samples, compute `statistics` once instead."""
         scores = self.statistics([Scored(example, prediction)]).scores()
         return {name: float(value[0]) for name, value in scores.items()}
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        """Return the task's scores over all samples of one run, and the tables beside them."""
+        """Return the task's scores over all samples of one run, and the tables beside these scores."""
         return self.statistics(samples).published_metrics()
 
     def as_target(self, example: Example, prediction: Prediction) -> TypedFields | None:
-        """Return an answer in the form of the reference, so that others can be scored against it; None if it names
-        nothing.
+        """Return an answer in the form of the reference, so that other answers can be scored against it.
+
+        The result is None if the answer names nothing.
 
         Choices are compared by `answered_choices` instead. Fields that only explanations read are left empty.
 
         Raises:
-            ConfigError: the task cannot do so.
+            ConfigError: the task has no such form.
         """
         raise ConfigError(f"{type(self).__name__} cannot hold answers against each other. Fix: leave its runs out")
 
     def resampling_unit(self, example: Example) -> str:
-        """Return the unit of the example: intervals leave out, and tests exchange, complete units."""
+        """Return the resampling unit of the example. Intervals leave out complete units, and tests exchange complete
+        units.
+        """
         return example.video_id
 
 
 class Task(Question, Scoring, Display):
-    """One task is one class: question, scoring and display, and the rules for them."""
+    """One task is one class, with question, scoring and display, and the rules for all three."""
 
     upstream_name: ClassVar[str]
     """The `task_name` in frozen files."""
     version: ClassVar[int]
-    """Goes up with every change that alters prompts, parsing or scores; part of a sample's key."""
+    """The version goes up with every change that alters prompts, parsing or scores. It is part of a sample's key."""
     sampling: ClassVar[Sampling]
-    """The published parameters; its class has those that the task reads."""
+    """The published parameters. The class of this object defines which parameters the task reads."""
     prompt_package: ClassVar[str]
     """The package that holds `prompts/<name>.yaml`, and `rubrics/<name>.yaml` of a judged task."""
     options: ClassVar[Mapping[str, Option]] = {}
@@ -293,7 +302,7 @@ class Task(Question, Scoring, Display):
 
     @property
     def protocol(self) -> str:
-        """Return the value of the option `protocol`; `release` for tasks without it."""
+        """Return the value of the option `protocol`; `release` for tasks without this option."""
         return str(self.chosen.get("protocol", "release"))
 
     @property
@@ -302,7 +311,7 @@ class Task(Question, Scoring, Display):
 
     @property
     def counts_provider_errors(self) -> bool:
-        """Whether an example without an answer counts as one with an unreadable answer; otherwise it is left out."""
+        """Whether an example without an answer counts as an unreadable answer. Otherwise the example is left out."""
         return False
 
     @classmethod
@@ -318,8 +327,9 @@ class Task(Question, Scoring, Display):
         metadata: Metadata | Fields,
         evidence: Evidence | Fields,
     ) -> Example:
-        """Return an example of this task about some frames of one video, by their indices; its columns are JSON
-        values.
+        """Return an example of this task about the frames with these indices in one video.
+
+        The columns of the example are JSON values.
         """
         return Example(
             example_id=example_id,
@@ -335,13 +345,14 @@ class Task(Question, Scoring, Display):
 
     @property
     def example_options(self) -> dict[str, OptionValue]:
-        """Return the options that change examples and differ from their default."""
+        """Return the options that change examples and whose values differ from the default."""
         names = (name for name, option in self.options.items() if option.changes == "examples")
         return {name: self.chosen[name] for name in names if self.chosen[name] != self.options[name].default}
 
     def stamp(self, example: Example) -> Example:
-        """Return the example with `example_options` in its metadata, as part of its identity; without any it stays the
-        same bytes.
+        """Return the example with `example_options` in its metadata, as part of its identity.
+
+        Without such options, the example stays the same to the byte.
         """
         return (
             replace(example, metadata={**example.metadata, **self.example_options}) if self.example_options else example

@@ -1,7 +1,7 @@
-"""Record the videos that a model is trained on and videos held out from it, by content: a video has one SHA-256.
+"""Record by SHA-256 which videos a model is trained on and which videos are held out.
 
-The same file is in an exported training set and beside an adapter made from it, so that a run with the adapter knows
-its training videos, for examples of any benchmark.
+An exported training set contains this file, and an adapter made from the set has a copy beside it. So a run with the
+adapter knows the adapter's training videos, for examples of any benchmark.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _REMEDY = "export the training set again"
 
 
 class TrainingVideos(BaseModel):
-    """SHA-256 of the training videos and of the test videos; `box_format` is None if no text holds boxes.
+    """The SHA-256 of each training video and each test video. `box_format` is None if no text contains boxes.
 
-    Read from the manifest of an export, whose list of files is ignored.
+    The record is read from the manifest of an export. The manifest's list of files is ignored.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -49,20 +49,20 @@ class TrainingVideos(BaseModel):
         return read_model(folder / VIDEOS_FILE, cls, what="no record of training videos", remedy=_REMEDY)
 
     def write(self, folder: Path) -> None:
-        """Write `VIDEOS_FILE`, hashes sorted."""
+        """Write `VIDEOS_FILE` with sorted hashes."""
         content = {"videos": sorted(self.videos), "held_out": sorted(self.held_out), "box_format": self.box_format}
         (folder / VIDEOS_FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def videos_digest(hashes: Iterable[str]) -> str:
-    """Return the SHA-256 of a set of videos, by their hashes in any order."""
+    """Return the SHA-256 of a set of videos, given by their hashes in any order."""
     return hashlib.sha256("".join(sorted(set(hashes))).encode()).hexdigest()
 
 
 def join_without_leaks(sets: Mapping[str, TrainingVideos]) -> TrainingVideos:
-    """Return several sets, by name, as one training set.
+    """Join several sets, given by name, into one training set.
 
-    Raises DataError if one trains on a test video of another, or their box formats differ.
+    Raises DataError if one set trains on a test video of another set, or if the box formats differ.
     """
     for name, training_set in sets.items():
         for other_name, other_set in sets.items():

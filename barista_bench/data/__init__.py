@@ -1,4 +1,4 @@
-"""Datasets: building them from a release, and reading them.
+"""Build datasets from a release, and read datasets.
 
 | step | module |
 |---|---|

@@ -1,8 +1,8 @@
-"""Unpacks untrusted archives of video folders: only the files of a release, and only if the archive is harmless.
+"""Unpack untrusted archives of video folders: only the files of a release, and only if the archive is harmless.
 
-From every archive, only `<...>/<video_id>/coco_annotation.json` and `<...>/<video_id>/video.mp4` are written. Files at
-the top of an archive belong to the video that the archive is named after. If one member is hostile (a path that leads
-elsewhere, a link, a device, a clash of names, a bomb), the archive is refused and none of its files stay.
+Only `<...>/<video_id>/coco_annotation.json` and `<...>/<video_id>/video.mp4` are unpacked from an archive. Files at the
+top of an archive belong to the video whose name the archive has. If one member is hostile (a path that leads elsewhere,
+a link, a device, a clash of names, a bomb), the archive is refused and no unpacked file remains.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ log = logging.getLogger(__name__)
 
 _SUFFIX = re.compile(r"\.(zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
 _CHUNK_BYTES = 1 << 20
-# A tar header (long name, pax record) is read at once: this limits the memory that it can claim.
+# A tar header (long name, pax record) is read at once. This limits the memory that a header can claim.
 _MAX_HEADER_BYTES = 16 << 20
 # Below this size, a ratio says nothing: an empty mask repeated over a short video compresses very well.
 _RATIO_FREE_BYTES = 256 << 20
 MAX_MEMBERS = 200_000
 MAX_BYTES = 2 << 40
-"""Bytes of one archive, unpacked."""
+"""Maximum number of unpacked bytes of one archive."""
 MAX_RATIO = 200.0
-"""Unpacked bytes for each packed one, in one archive."""
+"""Maximum ratio of unpacked to packed bytes in one archive."""
 _DAMAGED = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error,
     OSError, EOFError, ValueError, RuntimeError, NotImplementedError,
@@ -59,7 +59,7 @@ class _Member(NamedTuple):
 
 
 def is_archive(name: str) -> bool:
-    """Return True for a file name of an archive that can be unpacked here: .zip, .tar, .tar.gz, .tgz."""
+    """Return True for file names of archives that can be unpacked here: .zip, .tar, .tar.gz, .tgz."""
     return _SUFFIX.search(name) is not None
 
 
@@ -73,10 +73,10 @@ def archive_stem(name: str) -> str:
 
 
 def unpack_release(archive: Path, target: Path, *, name: str) -> None:
-    """Unpack the release files of `archive` to `target`/<video_id>/, all or nothing, once.
+    """Unpack the release files of `archive` to `target`/<video_id>/: all files or none, and only once.
 
-    `name` is the archive's original name (a cached file has none); its suffix gives the format. An existing `target` is
-    complete and stays unchanged. Raises SourceError naming archive, member and reason.
+    `name` is the archive's original name, since a cached file has another name. The suffix of `name` gives the format.
+    An existing `target` is complete and stays unchanged. Raises SourceError, which names archive, member and reason.
     """
     if target.is_dir():
         return
@@ -103,7 +103,7 @@ def unpack_release(archive: Path, target: Path, *, name: str) -> None:
         try:
             folder.rename(target)
         except OSError:
-            if not target.is_dir():  # else another process was faster, and its result is as good
+            if not target.is_dir():  # otherwise another process was faster, and its result is equal
                 raise
 
 
@@ -117,12 +117,12 @@ def _zip_members(archive: Path) -> Generator[_Member, None, None]:
                 special = "a symbolic link"
             elif kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                 special = "a device, pipe or socket"
-            # filename ends at a NUL byte, orig_filename does not: the check must see the original.
+            # `filename` ends at a NUL byte but `orig_filename` does not, and the check must see the original name.
             yield _Member(info.orig_filename, info.file_size, info.is_dir(), special, partial(package.open, info))
 
 
 class _BoundedReader:
-    """A stream that reads only bounded pieces: tarfile itself would read a header of any claimed size."""
+    """A stream that reads only bounded pieces. tarfile itself would read a header of any claimed size."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -151,13 +151,13 @@ def _tar_members(archive: Path) -> Generator[_Member, None, None]:
                     elif not (info.isdir() or info.isreg()):
                         special = "a device, pipe or unknown kind of file"
                     yield _Member(info.name, info.size, info.isdir(), special, partial(package.extractfile, info))
-                    # tarfile remembers every member it has seen; an archive may have very many.
+                    # tarfile remembers every member that it has seen, and an archive may have very many members.
                     package.members.clear()  # type: ignore[attr-defined]
 
 
 @dataclass
 class _Unpacker:
-    """Checks the members of one archive in order and writes those of a release."""
+    """Checks the members of one archive in order, and writes the files of a release."""
 
     archive: str
     folder: Path
@@ -173,7 +173,7 @@ class _Unpacker:
         self._check_size(member)
         if member.is_folder:
             return
-        # As a file system without case, or with composed characters, would see it.
+        # The name as a file system without case, or with composed characters, sees it.
         name = unicodedata.normalize("NFC", "/".join(parts)).casefold()
         if name in self.names:
             raise self._refuse(member, "an earlier member has the same name (case aside)")
@@ -236,7 +236,7 @@ class _Unpacker:
             raise self._refuse(member, "it is not a file")
         copied_bytes = 0
         with stream as packed, path.open("xb") as plain:
-            # One byte more than is claimed is enough to see a lie.
+            # Reading one byte more than claimed is enough to detect a wrong size.
             while chunk := packed.read(min(_CHUNK_BYTES, member.size + 1 - copied_bytes)):
                 plain.write(chunk)
                 copied_bytes += len(chunk)

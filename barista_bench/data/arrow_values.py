@@ -1,4 +1,4 @@
-"""Arrow columns as JSON values, column by column: row by row, `to_pylist` takes ten times as long.
+"""Convert Arrow columns to JSON values, column by column. `to_pylist` works row by row and takes ten times as long.
 
 Rows repeat names, ids and vocabularies, so equal texts share one object.
 """
@@ -17,10 +17,10 @@ Texts = dict[str, str]
 
 
 def json_values(array: pa.Array, texts: Texts) -> list[Any]:
-    """Return (N,) values of an array of N, equal to `to_pylist`.
+    """Return the N values of an array, equal to the result of `to_pylist`.
 
     Args:
-        texts: each text by itself; new texts are added.
+        texts: maps each known text to itself; new texts are added.
 
     Raises:
         ValueError, TypeError, pa.ArrowException: a value cannot be read, or does not exist in JSON.
@@ -34,7 +34,7 @@ def json_values(array: pa.Array, texts: Texts) -> list[Any]:
         return _with_nulls(array, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)])
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         ends = [*accumulate(length or 0 for length in _numbers(pc.list_value_length(array)))]
-        items = json_values(array.flatten(), texts)  # which lacks the values of lists that are null
+        items = json_values(array.flatten(), texts)  # `flatten` leaves out the values of lists that are null
         return _with_nulls(array, [items[start:end] for start, end in zip([0, *ends], ends, strict=False)])
     if pa.types.is_string(kind):
         encoded = array.dictionary_encode()
@@ -48,12 +48,11 @@ def json_values(array: pa.Array, texts: Texts) -> list[Any]:
 
 
 def _numbers(array: pa.Array) -> list[Any]:
-    """Return the integers of an array. Does not use `to_numpy`, which loads pandas."""
+    """Return the integers of an array, without `to_numpy`, which would load pandas."""
     return list(array.to_pylist() if array.null_count else np.from_dlpack(array).tolist())
 
 
 def _with_nulls(array: pa.Array, values: list[Any]) -> list[Any]:
-    """Return the values, with None for nulls of the array."""
     if not array.null_count:
         return values
     return [value if is_there else None for value, is_there in zip(values, array.is_valid().to_pylist(), strict=True)]

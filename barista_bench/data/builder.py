@@ -1,4 +1,4 @@
-"""The `datasets` builder of every benchmark: a config for each task, and one for each table of a scene graph."""
+"""Define the `datasets` builder of every benchmark: one config per task, and one per table of a scene graph."""
 
 from __future__ import annotations
 
@@ -38,20 +38,24 @@ from barista_bench.version import __version__
 log = logging.getLogger(__name__)
 
 BATCH = 8
-"""Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
+"""Number of examples whose frames are decoded together: enough to decode forward instead of seeking, few enough for
+memory.
+"""
 BATCH_BYTES = 5 * 2**26
-"""Limit in bytes of frames decoded together: 53 of 1080p. Frames of a larger example are decoded one by one."""
+"""Maximum number of bytes of frames decoded together: 53 frames at 1080p. Frames of a larger example are decoded one by
+one.
+"""
 VideoExamples = tuple[str, list[tuple[int, Example]]]
-"""A video's id, and its examples, each with its position in the plan."""
+"""A video's id, and the video's examples with their positions in the plan."""
 Part = tuple[str, str]
-"""A split and a video: the unit by which work is divided."""
+"""A split and a video: the unit into which work is divided."""
 _SPLIT_ORDER = ("train", "validation", "dev", "test")
 """Splits that come first, in this order; others follow by name."""
 
 
 @dataclass
 class BenchmarkConfig(datasets.BuilderConfig):
-    """Settings of one config, as in `build`; `sampling` and `options` apply only to this task."""
+    """Settings of one config, as in `build`. `sampling` and `options` apply only to this config's task."""
 
     source: str | None = None
     videos: str | None = None
@@ -62,7 +66,7 @@ class BenchmarkConfig(datasets.BuilderConfig):
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def create_config_id(self, config_kwargs: dict[str, Any], custom_features: datasets.Features | None = None) -> str:
-        """Return the name of the cache entry, as in `datasets`; a release with changed files gets a new name."""
+        """Return the name of the cache entry, as in `datasets`. A release with changed files gets a new name."""
         inputs = [Path(path) for path in (self.source, self.videos, self.split_file) if path]
         if inputs:
             files = ((top, path) for top in inputs for path in [top, *sorted(top.rglob("*"))] if path.is_file())
@@ -75,9 +79,9 @@ class BenchmarkConfig(datasets.BuilderConfig):
 class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     """All configs of the benchmark that the dataset is named after.
 
-    Work is divided by video (`num_proc`, streaming); the number of parts changes no row. `origin` is opened and `plan`
-    sampled on first use, unless you set them first. After `download_and_prepare`, `lost` lists the examples whose
-    frames could not be made, in the order of the plan: they are in no split.
+    Work is divided by video (`num_proc`, streaming), and the number of parts changes no row. Unless you set `origin`
+    and `plan` first, `origin` is opened and `plan` is sampled on first use. After `download_and_prepare`, `lost` lists,
+    in the order of the plan, the examples whose frames could not be made. These examples are in no split.
     """
 
     VERSION = datasets.Version(__version__)
@@ -85,11 +89,13 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     BUILDER_CONFIGS: list[BenchmarkConfig] = []  # noqa: RUF012  (datasets' convention: any config, with any settings)
     config: BenchmarkConfig
     cluster: RayCluster | None = None
-    """The cluster whose nodes make the rows; None for this process."""
+    """The cluster whose nodes make the rows; None if this process makes them."""
     progress = False
     """Whether rendering shows a progress bar."""
     _notes: Path | None = None
-    """The folder where each part of the work notes its lost examples: with `num_proc`, copies of this object do it."""
+    """The folder where each part of the work notes lost examples. With `num_proc`, copies of this object do the
+    work.
+    """
 
     @property
     def benchmark(self) -> Benchmark:
@@ -125,7 +131,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         return []
 
     def download_and_prepare(self, *args: object, **kwargs: object) -> None:
-        """Prepare the rows as `datasets` does; with `num_proc` in several processes. Fills `lost`."""
+        """Prepare the rows as `datasets` does, with `num_proc` in several processes, and fill `lost`."""
         with TemporaryDirectory() as notes:
             self._notes = Path(notes)
             try:
@@ -170,10 +176,10 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         return enumerate(self.cluster.map(table, video_ids) if self.cluster else map(table, video_ids))
 
     def _task_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
-        """Yield tables of one row each: a row with its pictures is megabytes."""
+        """Yield tables of one row each, since a row with pictures has megabytes."""
         lost: list[LostExample] = []
         plan, features, wanted_parts = self.plan, self.info.features, set(parts)
-        schema = features.arrow_schema  # made of the features again each time it is named
+        schema = features.arrow_schema  # each access makes the schema from the features again
         planned = [item for item in enumerate(plan.examples) if plan.part_of(item[1]) in wanted_parts]
         render = partial(render_video, self.origin.video_path, plan.task, self.config.frames, self.config.jpeg_quality)
         videos = group_by_video(planned)
@@ -186,13 +192,15 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
                 yield pa.Table.from_pylist([features.encode_example(row)], schema=schema)
         if self._notes and lost:
             lines = (json.dumps(asdict(example)) + "\n" for example in lost)
-            # Parts of the work have no split and video in common.
+            # No two parts of the work share a split and a video.
             name = hashlib.sha256(json.dumps(parts[0]).encode()).hexdigest()
             (self._notes / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def group_by_video(examples: Iterable[tuple[int, Example]]) -> list[VideoExamples]:
-    """Return (position, example) pairs in the order of video ids, not of the sample, so that parts can be joined."""
+    """Return (position, example) pairs by video, sorted by video id rather than by the sample, so that parts can be
+    joined.
+    """
     groups: dict[str, list[tuple[int, Example]]] = {}
     for position, example in examples:
         groups.setdefault(example.video_id, []).append((position, example))
@@ -202,7 +210,7 @@ def group_by_video(examples: Iterable[tuple[int, Example]]) -> list[VideoExample
 def render_video(
     video_path: Callable[[str], Path], task: Task, mode: FramesMode, jpeg_quality: int, video: VideoExamples
 ) -> Iterator[dict[str, Any] | LostExample]:
-    """Yield the rows of a video's examples with their media, in order of frames. `video_path`: video id -> file."""
+    """Yield the rows of a video's examples with media, in order of frames. `video_path` maps a video id to a file."""
     video_id, examples = video
     try:
         yield from _rows(video_path(video_id), task, examples, mode, jpeg_quality)
@@ -213,7 +221,7 @@ def render_video(
 def _rows(
     path: Path, task: Task, examples: Sequence[tuple[int, Example]], mode: FramesMode, jpeg_quality: int
 ) -> Iterator[dict[str, Any] | LostExample]:
-    """Yield the rows of one pass over the video: examples in order of their frames, a few at a time."""
+    """Yield rows from one pass over the video. Examples are processed in order of frames, a few at a time."""
     sha256 = video_sha256(path)
     ordered = iter(sorted(examples, key=lambda item: (item[1].frames[0].frame_index, item[0])))
     with open_reader(path) as reader:
@@ -242,8 +250,8 @@ def _rows(
 def _decode_ahead(reader: FrameReader, examples: Sequence[Example]) -> dict[int, NDArray[np.uint8]]:
     """Return the frames of a batch by index.
 
-    Returns no frames if they are too many to hold, or if one cannot be decoded, so that each example is tried
-    separately.
+    The result is empty if there are too many frames for memory, or if a frame cannot be decoded. Each example is then
+    tried separately.
     """
     wanted = sorted({frame.frame_index for example in examples for frame in example.frames})
     if len(wanted) * _frame_bytes(reader) > BATCH_BYTES:
@@ -263,7 +271,7 @@ def _images(
     reader: FrameReader, decoded_frames: dict[int, NDArray[np.uint8]], task: Task, example: Example, jpeg_quality: int
 ) -> list[dict[str, Any]]:
     indices = [frame.frame_index for frame in example.frames]
-    # One by one where a task shows its frames as they are, and no picture needs another one.
+    # Frames are decoded one by one if the task shows them unchanged and no picture needs another frame.
     groups = [[index] for index in indices] if type(task).images is Task.images else [indices]
     images = []
     for group in groups:

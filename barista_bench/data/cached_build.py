@@ -1,4 +1,4 @@
-"""The dataset of a release, built once with the published settings, in the user's cache (`user_cache`)."""
+"""Build the dataset of a release once, with the published settings, in the user's cache (`user_cache`)."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def dataset_of(
     progress: bool = False,
     tell: Callable[[str], None] = log.info,
 ) -> str:
-    """Return the dataset of a release; `data` itself if it is not a release.
+    """Return the dataset of a release. If `data` is not a release, return `data` itself.
 
-    A later call for the same content, version and settings returns the same folder, and builds nothing.
+    A later call with the same content, version and settings returns the same folder without a build.
 
     Args:
-        data: a release's folder, its id on the Hub, or anything that `open_examples` takes.
-        benchmark: whose release it is.
+        data: a release's folder, a release's id on the Hub, or anything that `open_examples` accepts.
+        benchmark: the benchmark of the release.
         protocol: as the task option.
-        num_proc: processes; they do not change the dataset.
+        num_proc: number of processes, which does not change the dataset.
         tell: receives one line about the built or reused folder.
 
     Raises:
@@ -78,7 +78,7 @@ def dataset_of(
 
 
 def _is_release_folder(folder: Path, benchmark: str) -> bool:
-    """Return True for a folder of scene graphs, or of a benchmark's annotations; False for built or Parquet data."""
+    """Return True for a folder with scene graphs or a benchmark's annotations; False for built or Parquet data."""
     if not folder.is_dir():
         return False
     if get_benchmark(benchmark).open_release is None:

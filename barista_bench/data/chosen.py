@@ -1,4 +1,4 @@
-"""A part of the examples of a set, in the set's order; and the same questions with their choices in other orders."""
+"""Select a part of the examples of a set, in the set's order, or ask questions with choices in another order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from barista_bench.data.dataset import ExampleSet, LoadedExample
 
 
 class ChosenExamples(ExampleSet):
-    """The examples of `whole` with these ids. Its `content_hash` is another than that of the whole set."""
+    """The examples of `whole` with these ids. The `content_hash` differs from the hash of the whole set."""
 
     def __init__(self, whole: ExampleSet, ids: Collection[str]) -> None:
         self.whole, self.is_linked = whole, whole.is_linked
@@ -32,7 +32,7 @@ class ChosenExamples(ExampleSet):
 
 
 class ReorderedExamples(ExampleSet):
-    """The examples of `whole` with their choices in other orders (`core/option_order.py`): the same media."""
+    """The examples of `whole` with choices in another order (`core/option_order.py`) and the same media."""
 
     def __init__(self, whole: ExampleSet, task: Task, order: object) -> None:
         self.whole, self.is_linked = whole, whole.is_linked

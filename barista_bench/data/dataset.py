@@ -1,4 +1,4 @@
-"""Examples of a built config with their media, in any form."""
+"""Open the examples of a dataset with their media, in any form."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.media.video.readers import video_facts
 
 MAX_SECOND = 1e8
-"""Seconds of a video that a row may claim: three years."""
+"""Maximum number of seconds of a video that a row may claim: three years."""
 ROWS_AT_ONCE = 1000
-"""Rows that are turned into examples at once."""
+"""Number of rows that are converted to examples at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedExample:
-    """One example with its media, not yet decoded. `media_digest` identifies their content without decoding."""
+    """One example with media that are not yet decoded. `media_digest` identifies the media's content without
+    decoding.
+    """
 
     example: Example
     media: LinkedMedia | tuple[bytes, ...]
@@ -54,12 +56,14 @@ class LoadedExample:
         """Return the images that the model sees, as RGB images that the caller may change.
 
         Args:
-            store: caches decoded frames for other examples; its clock measures `decode`. None decodes all.
-            clock: measures `prepare`, in which the task makes images from frames. Stored images are ready.
+            store: caches decoded frames for other examples, and its clock measures `decode`. With None, all frames are
+            decoded.
+            clock: measures `prepare`, the stage in which the task makes images from frames. Stored images need no such
+            stage.
 
         Raises:
-            DataError: a frame or an image cannot be decoded, or the video is not the video in the dataset.
-            TaskError: the task cannot make images from them.
+            DataError: a frame or an image cannot be decoded, or the video differs from the video in the dataset.
+            TaskError: the task cannot make images from the frames.
         """
         store = store or FrameStore(max_bytes=0)
         clock = clock or StageClock()
@@ -72,7 +76,7 @@ class LoadedExample:
             return task.displayed_images(self.example, images)
 
     def pictures(self, task: Task, store: FrameStore, clock: StageClock) -> Pictures:
-        """Return the images that the model sees, for models that send files on: stored images are not decoded.
+        """Return the images that the model sees, for models that pass on files. Stored images are not decoded.
 
         Raises:
             DataError: as `images`.
@@ -97,7 +101,9 @@ class LoadedExample:
 
 
 class Pictures(NamedTuple):
-    """Pictures of a request. `files` has each as JPEG or PNG if it is shown as a frozen set stores it, else None.
+    """The pictures of a request.
+
+    `files` has the JPEG or PNG of each picture that is shown as a frozen set stores it, and None for other pictures.
 
     Pictures with a file are decoded when their pixels are accessed.
     """
@@ -108,7 +114,7 @@ class Pictures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkedMedia:
-    """Frames of a video file, and the required SHA-256 of the file."""
+    """Frames of a video file, and the SHA-256 that the file must have."""
 
     lazy: LazyFrames
     sha256: str
@@ -127,9 +133,11 @@ class LinkedMedia:
 
 
 class ExampleSet(ABC):
-    """Examples with their media. `content_hash` is the SHA-256 of their frozen lines, `split` the selected split.
+    """Examples with their media.
 
-    `is_linked`: True if the media are frames of video files, False for stored pictures.
+    `content_hash` is the SHA-256 of the examples' frozen lines, and `split` is the selected split.
+
+    `is_linked` is True if the media are frames of video files, and False if they are stored pictures.
     """
 
     is_linked = True
@@ -150,13 +158,13 @@ class ExampleSet(ABC):
 
     @abstractmethod
     def __getitem__(self, index: int) -> LoadedExample:
-        """Return the example at `index` of `examples`; its media are read, not decoded."""
+        """Return the example at `index` of `examples`. The media are read but not decoded."""
 
     def media_digest(self, index: int, *, linked: bool) -> str:
-        """Return `LoadedExample.media_digest` of the example in a linked set, or in a frozen set.
+        """Return `LoadedExample.media_digest` of the example as it would be in a linked or in a frozen set.
 
         Raises:
-            DataError: its media cannot be read, or this set is linked and the other is not.
+            DataError: the media cannot be read, or this set is linked and `linked` is False.
         """
         if linked == self.is_linked:
             return self[index].media_digest
@@ -170,10 +178,10 @@ class ExampleSet(ABC):
         return self.video_hashes()
 
     def frame_times(self, index: int, task: Task) -> FrameTimes | None:
-        """Return the times of the example's images: from the example, else from its media; None if neither has times.
+        """Return the times of the example's images, from the example or else from its media; None if neither has times.
 
         Raises:
-            DataError: its media cannot be read.
+            DataError: the media cannot be read.
             TaskError: the task raised.
         """
         example = self.examples[index]
@@ -184,11 +192,11 @@ class ExampleSet(ABC):
 
     @abstractmethod
     def _media_times(self, index: int) -> FrameTimes | None:
-        """Return the times of the example's frames, from its media."""
+        """Return the times of the example's frames, as its media give them."""
 
     @abstractmethod
     def video_hashes(self) -> dict[str, str]:
-        """Return the SHA-256 of the examples' videos, by id. Raises DataError if a video is missing."""
+        """Return the SHA-256 of each video of the examples, by video id. Raises DataError if a video is missing."""
 
 
 def open_examples(
@@ -208,11 +216,11 @@ def open_examples(
             JSONL file (ours or the release's), which needs `root`.
         benchmark: the benchmark's name.
         config: the config's name.
-        split: such as `train` or `test`, or `all` for all splits (used for the published scores).
+        split: such as `train` or `test`, or `all` for all splits, which the published scores use.
         root: folder of the videos of a frozen file or a linked set; None uses the folder recorded by `build`.
-        limit: only the first examples, in the frozen order.
-        fetch: True allows a request to the Hub for `data`, and a search in a folder that `build` did not make. Use
-            False if `data` comes from a run folder, which may be untrusted.
+        limit: number of examples to open, from the first in the frozen order.
+        fetch: whether a request to the Hub for `data`, and a search in a folder that `build` did not make, are allowed.
+        Use False if `data` comes from a run folder, which may be untrusted.
 
     Raises:
         DataError, ConfigError: there is no such dataset, config or split.
@@ -226,7 +234,7 @@ def config_names(data: str | Path) -> tuple[str, ...]:
     """Return the configs of a dataset.
 
     Raises:
-        ConfigError: `data` is a file, which has one task.
+        ConfigError: `data` is a file, since a file has only one task.
         DataError: there is no such dataset.
     """
     import datasets
@@ -241,9 +249,9 @@ def config_names(data: str | Path) -> tuple[str, ...]:
 
 
 class FrozenExamples(ExampleSet):
-    """Examples of a frozen JSONL file; their frames are decoded from the videos below `root`.
+    """Examples of a frozen JSONL file. Frames are decoded from the videos below `root`.
 
-    Without `root` you can score them, but not run a model.
+    Without `root`, you can score the examples but not run a model.
     """
 
     def __init__(
@@ -283,7 +291,7 @@ class FrozenExamples(ExampleSet):
 
 
 class BuiltExamples(ExampleSet):
-    """Examples of a built config: a folder, an entry of the `datasets` cache, or a Hub dataset."""
+    """Examples of a built config, in a folder, an entry of the `datasets` cache, or a Hub dataset."""
 
     def __init__(
         self,
@@ -319,7 +327,7 @@ class BuiltExamples(ExampleSet):
         return LoadedExample(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
 
     def _media_times(self, index: int) -> FrameTimes | None:
-        if "frame_seconds" not in self._rows.columns.column_names:  # another program made the set
+        if "frame_seconds" not in self._rows.columns.column_names:  # true if another program made the set
             return None
         example, seconds = self.examples[index], self._rows.columns["frame_seconds"][index].as_py()
         if seconds is None:
@@ -336,10 +344,10 @@ class BuiltExamples(ExampleSet):
 
 
 def _examples(data: str | Path, columns: pa.Table, task_key: tuple[str, str]) -> Iterator[Example]:
-    """Yield rows as examples of a benchmark and its task (`task_key`); every row is checked.
+    """Yield rows as examples of a benchmark and task (`task_key`). Every row is checked.
 
     Raises:
-        DataError: a row is broken, or of another benchmark or task.
+        DataError: a row is broken, or belongs to another benchmark or task.
     """
     task = task_class(*task_key)
     for number, row in enumerate(_json_rows(data, columns)):
@@ -360,7 +368,7 @@ def _examples(data: str | Path, columns: pa.Table, task_key: tuple[str, str]) ->
 
 
 def _json_rows(data: str | Path, columns: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each row that make an example. Raises DataError for values that JSON does not have."""
+    """Yield, for each row, the columns that make an example. Raises DataError for values that JSON does not have."""
     example_columns = columns.select([name for name in columns.column_names if name in EXAMPLE_COLUMNS])
     texts: Texts = {}
     rows_before = 0
@@ -368,7 +376,7 @@ def _json_rows(data: str | Path, columns: pa.Table) -> Iterator[dict[str, Any]]:
         try:
             yield from json_values(batch.to_struct_array(), texts)
         except (TypeError, ValueError, OverflowError, pa.ArrowException):
-            for number in range(batch.num_rows):  # which of them it is
+            for number in range(batch.num_rows):  # find the broken row
                 try:
                     json_values(batch.slice(number, 1).to_struct_array(), texts)
                 except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
@@ -378,7 +386,7 @@ def _json_rows(data: str | Path, columns: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _name_in(batch: pa.RecordBatch, number: int) -> object:
-    """Return the id of a broken row, if it can be read."""
+    """Return the id of a broken row, if the id can be read."""
     try:
         return batch.column("example_id")[number].as_py()
     except (KeyError, ValueError):
@@ -390,7 +398,7 @@ def _broken_row(data: str | Path, number: int, name: object, error: Exception) -
 
 
 def _lazy_frames(frames: object, example: Example, root: str) -> LazyFrames:
-    """Return the frames that a row of a linked set names."""
+    """Return the frames to which a row of a linked set refers."""
     indices = frames.get("indices") if isinstance(frames, dict) else None
     if not isinstance(frames, dict) or set(frames) != {"video", "indices"} or not isinstance(frames["video"], str):
         raise DataError(f"{example.example_id}: frames is not a video with indices. Fix: build the dataset again")
@@ -405,13 +413,18 @@ def _with_linked_media(example: Example, lazy: LazyFrames, sha256: str) -> Loade
 
 
 def _linked_digest(sha256: str, indices: Sequence[int], example: Example) -> str:
-    """Return the digest of pixels that depend on the video's bytes, the frame indices, and the drawn inputs."""
+    """Return the digest of an example's pixels, which depend on the video's bytes, the frame indices and the drawn
+    inputs.
+    """
     identity = [sha256, list(indices), example.inputs]
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def recorded_root(data: str | Path) -> Path | None:
-    """Return the folder of the videos from which linked frames were built. Raises DataError for another folder."""
+    """Return the folder of the videos from which linked frames were built; None if it is not recorded.
+
+    Raises DataError if `data` is not a built folder.
+    """
     recorded = read_manifest(data).get("data_root")
     if not isinstance(recorded, str) or "\0" in recorded:
         return None

@@ -1,9 +1,9 @@
-"""The cache of `datasets`: its names and entries, and `datasets` without progress bars.
+"""Handle the cache of `datasets`: names, entries, and reading without progress bars.
 
 Entries that `build` made are identified by content: `load_dataset(benchmark, config, entry=ID)` finds an entry, with or
 without this package. The plain name, `load_dataset(benchmark, config)`, is a link to the last built entry. No other
-data is stored under the plain name. Of several folders `datasets` would take the last changed, and `map` over older
-rows saves its results beside them, so it would change the rows.
+data is stored under the plain name. Otherwise, `datasets` would take the folder that was changed last. `map` over older
+rows saves results beside these rows, and so would change which rows the name stands for.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ log = logging.getLogger(__name__)
 CACHE_INFO = "dataset_info.json"
 """The file that marks an entry in the cache of `datasets`."""
 VIDEOS_NOTE = "videos_root"
-"""The file of a linked entry with the place of its videos, valid only on this machine."""
+"""The file of a linked entry with the place of the videos, which is valid only on this machine."""
 _CACHED_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
 def refuse_unknown_name(data: str | Path) -> None:
-    """Refuse, without a request to the Hub, a name that is no folder, no `org/name` and not in the `datasets` cache.
+    """Refuse a name that is no folder, no `org/name` and not in the `datasets` cache. The Hub is not asked.
 
     Raises:
-        DataError: names the searched cache.
+        DataError: the name is refused. The error names the searched cache.
     """
     import datasets
 
@@ -54,7 +54,7 @@ def refuse_uncached_name(name: str) -> None:
 
 
 def load_cached(name: str, config: str) -> datasets.DatasetDict:
-    """Load a config of a set in the `datasets` cache, without the Hub. Raises ValueError if it is not there."""
+    """Load a config of a set in the `datasets` cache, without the Hub. Raises ValueError if the cache lacks it."""
     from datasets.packaged_modules.cache.cache import Cache
 
     last = name.rpartition("/")[2]
@@ -65,20 +65,20 @@ def load_cached(name: str, config: str) -> datasets.DatasetDict:
 
 @contextmanager
 def reading_datasets(problem: str, remedy: str) -> Iterator[None]:
-    """Run `datasets` without its bars; if it finds no dataset, raise a DataError that begins with `problem`."""
+    """Run `datasets` without progress bars. If it finds no dataset, raise a DataError that begins with `problem`."""
     import datasets
 
     try:
         with quiet_datasets():
             yield
-    # RuntimeError: a dataset that is a script.
+    # RuntimeError is raised for a dataset that is a script.
     except (ValueError, FileNotFoundError, ConnectionError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise DataError(f"{problem} ({error}). Fix: {remedy}") from error
 
 
 @contextmanager
 def quiet_datasets() -> Iterator[None]:
-    """Keep `datasets` from drawing a bar for every split, shard and cast: we draw one per config."""
+    """Keep `datasets` from drawing a bar for every split, shard and cast, since we draw one per config."""
     import datasets
 
     had_bars = not datasets.are_progress_bars_disabled()
@@ -91,7 +91,9 @@ def quiet_datasets() -> Iterator[None]:
 
 
 def warn_of_other_entries(benchmark: str, configs: Sequence[str]) -> None:
-    """Log the present meaning of the configs' plain names if the cache has several entries, in full for the first."""
+    """Log which entries the configs' plain names stand for, if the cache has several. Only the first config is logged
+    in full.
+    """
     messages = {config: message for config in configs if (message := _other_entries(benchmark, config))}
     if messages:
         first, *more = messages
@@ -120,7 +122,7 @@ def _other_entries(benchmark: str, config: str) -> str | None:
 
 
 def link_plain_name(folder: Path, config: str) -> None:
-    """Link a config's plain name to a prepared entry at `<cache>/<benchmark>/<id>/<version>/<entry>`."""
+    """Link a config's plain name to the prepared entry at `<cache>/<benchmark>/<id>/<version>/<entry>`."""
     for path in (folder, folder / CACHE_INFO):
         os.utime(path)
     plain_folder = folder.parents[2] / config

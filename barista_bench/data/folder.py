@@ -1,4 +1,6 @@
-"""`build`: a release in, a publishable dataset folder out, and the same data in the `datasets` cache."""
+"""Define `build`, which makes a publishable dataset folder from a release, and stores the data in the
+`datasets` cache.
+"""
 
 from __future__ import annotations
 
@@ -44,19 +46,21 @@ from barista_bench.version import __version__
 log = logging.getLogger(__name__)
 
 MAX_SHARD_BYTES = 500 * 10**6
-"""Limit in bytes of one file of a task; pictures are stored unchanged, so it is not larger on disk."""
+"""Maximum number of bytes of one file of a task. Pictures are stored unchanged, so files are not larger on disk."""
 FEWEST_SHARDS = 4
 _DIGITS = 16
-"""Digits of the content's hash in an id: `datasets` keeps settings of up to 32 characters readable in names."""
+"""Number of digits of the content hash in an id. `datasets` keeps settings of up to 32 characters readable in names."""
 
 
 def build(source: str | Path, out: str | Path | None = None, **settings: Any) -> BuiltDataset:  # noqa: ANN401
-    """Make the dataset folder `out` from a release, and with `cache` the entry that `load_dataset(benchmark)` finds.
+    """Make the dataset folder `out` from a release, and with `cache` also the entry that `load_dataset(benchmark)`
+    finds.
 
     Args:
-        source: data root, or a Hub dataset id such as `ramblr/BARISTA`; for other benchmarks the folder of their
-            annotations.
-        out: folder to write; replaces an earlier dataset, but no folder with other files. None: the benchmark's name.
+        source: data root, or a Hub dataset id such as `ramblr/BARISTA`. For other benchmarks, the folder of the
+        annotations.
+        out: folder to write. It may replace an earlier dataset, but no folder with other files. By default, its name is
+        the benchmark's name.
         settings: fields of `BuildSettings`, e.g. `configs=["relations"]`, `frames="linked"`, `sampling={"limit": 50}`
             for every task with this setting, or `sampling={"relations": {"frame_step": 100}}` for one.
 
@@ -103,7 +107,7 @@ def build(source: str | Path, out: str | Path | None = None, **settings: Any) ->
             result = make_result(built_configs, work.empty, work.lost_videos)
             write_card(new, result, infos, chosen.frames)
             write_manifest(new, result, chosen.frames, origin.media)
-            # Linked videos stay on this machine, and tables without tasks are not a benchmark.
+            # Linked videos stay on this machine, and tables without tasks are no benchmark.
             if chosen.frames == "frozen" and any(config.content_hash for config in built_configs):
                 write_hub_files(new, result)
     if chosen.cache:
@@ -136,7 +140,7 @@ def _plans(
     cluster: RayCluster | None,
     options: Sequence[Mapping[str, object]],
 ) -> Plans:
-    """Return the examples of all chosen tasks, and the split."""
+    """Return the examples of all chosen tasks, and the split of each video."""
     sampled_tasks = []
     for (name, changes), values in zip(overrides.items(), options, strict=True):
         spec = find_task(origin.benchmark, name)
@@ -159,12 +163,12 @@ def _result(
     *,
     protocol: str,
 ) -> BuiltDataset:
-    if not configs or (plans.by_task and not any(config.content_hash for config in configs)):  # only tables are left
+    if not configs or (plans.by_task and not any(config.content_hash for config in configs)):  # only tables remain
         reason = next((reason for name, reason in empty.items() if name in plans.by_task), next(iter(empty.values())))
         if plans.by_task or len(empty) == 1:
             raise reason
         raise DataError(f"no example for any of {', '.join(empty)}. Fix: loosen the sampling. First: {reason}")
-    # A local path says nothing to others, and may say too much.
+    # A local path is useless to others, and may reveal too much.
     source: dict[str, Any] = dict(origin.identity) if origin.identity["kind"] == "hub" else {"kind": "local"}
     if origin.terms:
         source["terms"] = msgspec.to_builtins(origin.terms)
@@ -184,25 +188,25 @@ class _Work:
     overrides: dict[str, dict[str, Any]]
     folder: Path
     cache_dir: Path | None
-    """The folder where `datasets` prepares entries; None for its own cache."""
+    """The folder where `datasets` prepares entries; None for the cache of `datasets`."""
     num_proc: int
     cluster: RayCluster | None
     progress: bool
     empty: dict[str, DataError] = dataclasses.field(init=False)
-    """The configs without a row, with the reason."""
+    """The configs without rows, with the reasons."""
     _has_rows: dict[str, bool] = dataclasses.field(default_factory=dict)
-    """Whether an example of a video, by its id, was made."""
+    """Whether at least one example of a video was made, by video id."""
 
     def __post_init__(self) -> None:
         self.empty = dict(self.plans.empty)
 
     @property
     def lost_videos(self) -> list[str]:
-        """Return ids of the videos that cannot be used, or whose examples were all lost."""
+        """Return the ids of videos that cannot be used, or whose examples were all lost."""
         return [*self.plans.lost_videos, *(video_id for video_id, is_made in self._has_rows.items() if not is_made)]
 
     def make(self, name: str, infos: DatasetInfosDict) -> BuiltConfig | None:
-        """Prepare and export one config; None, with a reason in `empty`, if it has no row."""
+        """Prepare and export one config. If it has no rows, note the reason in `empty` and return None."""
         builder = self._entry_builder(name)
         rows = _export(builder, self.folder / name)
         lost_ids = {example.example_id for example in builder.lost}
@@ -220,14 +224,16 @@ class _Work:
             return BuiltConfig(name, rows)
         (self.folder / "frozen").mkdir(exist_ok=True)
         write_frozen(builder.plan.examples, self.folder / "frozen" / f"{name}.jsonl")
-        # Reasons name files; nothing published says where the release lies on this machine.
+        # Reasons name files, but published data must not show where the release is on this machine.
         lost = [LostExample(example.example_id, self._without_roots(example.reason)) for example in builder.lost]
         described = _describe(builder.plan)
         skipped = [self._without_roots(reason) for reason in described.skipped]
         return dataclasses.replace(described, rows=rows, lost=lost, skipped=skipped)
 
     def _without_roots(self, text: str) -> str:
-        """Remove the release's folders, in any spelling, from the text, longest first, since it may contain another."""
+        """Remove the release's folders, in any spelling, from the text. Longer paths go first, since they may contain
+        others.
+        """
         names = {str(path) for root in self.origin.roots for path in (root, root.absolute(), root.resolve())}
         for root in sorted(names, key=len, reverse=True):
             text = re.sub(rf"(?<![\w./-]){re.escape(root)}{os.sep}", "", text)
@@ -256,7 +262,7 @@ class _Work:
             dataset_name=self.origin.benchmark.name,
             config_name=name,
             hash=entry,
-            config_id=datasets.BuilderConfig(name).create_config_id({"entry": entry}),  # what `entry=` will look for
+            config_id=datasets.BuilderConfig(name).create_config_id({"entry": entry}),  # the name behind `entry=`
             sampling=self.overrides.get(name, {}),
             options=plan.task.chosen if plan else {},
             **self.settings,
@@ -286,10 +292,10 @@ def _describe(plan: Plan) -> BuiltConfig:
 
 
 def _prepare(builder: BenchmarkBuilder, num_proc: int) -> None:
-    """Prepare the cache entry. The list of lost examples is saved beside it."""
+    """Prepare the cache entry, and save the list of lost examples beside it."""
     with forked_workers():
         builder.download_and_prepare(num_proc=num_proc if num_proc > 1 else None)
-    # A split that lost all its examples: `datasets` writes it, but cannot read it.
+    # A split may have lost all its examples. `datasets` writes such a split but cannot read it.
     for split in [name for name, info in builder.info.splits.items() if not info.num_examples]:
         del builder.info.splits[split]
         builder.info.write_to_directory(builder.cache_dir)
@@ -304,9 +310,9 @@ def _prepare(builder: BenchmarkBuilder, num_proc: int) -> None:
 def _export(builder: BenchmarkBuilder, folder: Path) -> dict[str, int]:
     """Write Parquet shards with the Hub's names.
 
-    Graph tables get one shard per video, so that you can fetch one video.
+    Graph tables get one shard per video, so that you can fetch a single video.
 
-    The workers and processes of a reader divide the shards.
+    A reader's workers and processes share the shards between them.
     """
     folder.mkdir()
     rows = {}
@@ -324,7 +330,7 @@ def _export(builder: BenchmarkBuilder, folder: Path) -> dict[str, int]:
 
 
 def _shards(dataset: datasets.Dataset) -> list[datasets.Dataset]:
-    """Return contiguous pieces of at most `MAX_SHARD_BYTES`, at least `FEWEST_SHARDS` or one per row."""
+    """Return contiguous pieces of at most `MAX_SHARD_BYTES`. There are at least `FEWEST_SHARDS`, or one per row."""
     count = max(min(FEWEST_SHARDS, len(dataset)), math.ceil(dataset.data.nbytes / MAX_SHARD_BYTES))
     while True:
         shards = [dataset.shard(count, index) for index in range(count)]
@@ -334,7 +340,9 @@ def _shards(dataset: datasets.Dataset) -> list[datasets.Dataset]:
 
 
 def _info(builder: BenchmarkBuilder, folder: Path) -> datasets.DatasetInfo:
-    """Return the card's entry for a config. Sizes are file sizes: `datasets` counts bytes by parts of the work."""
+    """Return the card's entry for a config. Sizes are file sizes, since `datasets` counts bytes by parts of the
+    work.
+    """
     info = builder.info.copy()
     splits = info.splits or {}
     for name, split in splits.items():

@@ -1,10 +1,11 @@
-"""Frozen examples as JSONL, one example per line, keys sorted: in our layout, or in the release's.
+"""Read and write frozen examples as JSONL with sorted keys, one example per line, in our layout or the release's.
 
     {example_id, task_name, label, frames: [{video_id, frame_index, mp4_path}], metadata, task_data}
 
-In our layout `task_data` has `inputs`, `target` and `evidence`, and the line has the task's version. In the release's
-layout it has each task's fields; such lines are read unchanged, and written with `build --layout release`. `mp4_path`
-is written relative to the data root, so that the same examples have the same bytes in every folder; it is never read.
+In our layout, `task_data` has `inputs`, `target` and `evidence`, and the line has the task's version. In the release's
+layout, `task_data` has the fields of each task. Such lines are read unchanged, and written with `build --layout
+release`. `mp4_path` is written relative to the data root, so that the same examples have the same bytes in every
+folder. It is never read.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import read_json_lines
 
 MAX_LINE = 64 * 2**20
-"""Bytes of one line; a longer one is refused."""
-_SPLIT = re.compile(r"\w+(\.\w+)*")  # what `datasets` takes for the name of one
+"""Maximum number of bytes of one line. A longer line is refused."""
+_SPLIT = re.compile(r"\w+(\.\w+)*")  # the names of splits that `datasets` accepts
 UNRELEASED_FIELDS = {
     "target": frozenset({"boxes"}),
     "metadata": frozenset({"colors", "relation", "related_category", "categories", "verbs"}),
 }
-"""Fields that released lines, and examples read from them, lack: tasks work without them, or raise an error."""
+"""Fields that released lines and the examples from them lack. Tasks work without these fields, or raise an error."""
 
 
 def frozen_line(example: Example) -> str:
-    """Return one example as one line of JSON in our layout, without the line end."""
+    """Return one example as a line of JSON in our layout, without the line end."""
     benchmark, task = get_benchmark(example.benchmark), task_class(example.benchmark, example.task)
     record = {
         "example_id": example.example_id,
@@ -57,7 +58,7 @@ def released_line(example: Example, question: str | None = None) -> str:
     """Return one example in the format of the benchmark's release, without the line end.
 
     Args:
-        question: the sentence that the release freezes with some tasks, for examples without it.
+        question: the sentence that the release freezes with some tasks, for examples that lack it.
 
     Raises:
         ConfigError: the benchmark's release freezes no examples.
@@ -73,10 +74,10 @@ def _released_format(owner: Example | Task) -> FrozenFormat:
 
 
 def content_hash(examples: Iterable[Example]) -> str:
-    """Return the SHA-256 of questions and references: the identity of a set, in any order, split or layout.
+    """Return the SHA-256 of questions and references. It identifies a set, whatever its order, split or layout.
 
-    If the benchmark's release freezes examples, `FrozenFormat.identity` selects the hashed fields; for other benchmarks
-    the complete frozen line is hashed.
+    If the benchmark's release freezes examples, `FrozenFormat.identity` selects the hashed fields. For other
+    benchmarks, the complete frozen line is hashed.
     """
     return lines_sha256(sorted(_identity(example) for example in examples))
 
@@ -88,7 +89,7 @@ def _identity(example: Example) -> str:
 
 
 def lines_sha256(lines: Iterable[str]) -> str:
-    """Return the SHA-256 of texts, each ended by a line break."""
+    """Return the SHA-256 of texts, with a line break after each text."""
     digest = hashlib.sha256()
     for line in lines:
         digest.update(line.encode() + b"\n")
@@ -96,7 +97,7 @@ def lines_sha256(lines: Iterable[str]) -> str:
 
 
 def refuse_other_version(version: object, task: type[Task]) -> None:
-    """Raise DataError for examples that were frozen by another version of their task."""
+    """Raise DataError for examples that another version of the task froze."""
     if version != task.version:
         raise DataError(
             f"frozen by version {version!r:.20} of {task.benchmark}/{task.name}, which is now {task.version}: its "
@@ -105,7 +106,7 @@ def refuse_other_version(version: object, task: type[Task]) -> None:
 
 
 def refuse_unusable(examples: Sequence[Example], where: str) -> None:
-    """Raise DataError for examples that no set can hold, since files from others are untrusted.
+    """Raise DataError for examples that no set can contain. Other people's files are untrusted.
 
     Args:
         where: beginning of messages.
@@ -133,10 +134,10 @@ def write_frozen(examples: Iterable[Example], path: str | Path) -> None:
 
 
 def write_released(task: Task, sampling: Sampling, examples: Iterable[Example], folder: Path) -> None:
-    """Write a set for the benchmark's harness. No video is opened, since that harness decodes frames.
+    """Write a set for the benchmark's own harness. No video is opened, since that harness decodes the frames.
 
         <folder>/<task_name>.jsonl          the frozen lines, in the order sampled
-        <folder>/<task_name>.config.json    their task_params, shuffle_seed and limit
+        <folder>/<task_name>.config.json task_params, shuffle_seed and limit of these lines
 
     Raises:
         ConfigError: the benchmark's release freezes no examples, or lacks a parameter of the sampling.
@@ -155,23 +156,24 @@ def write_released(task: Task, sampling: Sampling, examples: Iterable[Example], 
 
 
 def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Path | None = None) -> Iterator[Example]:
-    """Read the examples of a frozen file, in order: our file, or the release's.
+    """Read the examples of a frozen file, in order. The file is ours or the release's.
 
     Args:
         path: JSONL file.
         benchmark: the benchmark of the examples.
-        root: the release, for data that a released line omits (masks, frame sizes); see
-            `benchmarks/barista/frozen_line_reader.py`.
+        root: the release. It supplies data that a released line omits (masks, frame sizes), see
+        `benchmarks/barista/frozen_line_reader.py`.
 
     Raises:
-        DataError: lines are not examples of a known task, ids repeat or tasks are mixed; names the file, every line and
-            its fault.
+        DataError: lines are not examples of a known task, ids repeat, or tasks are mixed. The error names the file, and
+        every bad line with its fault.
     """
     path, release = Path(path), ReleaseRoot(Path(root) if root is not None else None)
     records = list(read_json_lines(path, MAX_LINE, _json_object, what="no frozen example", remedy="freeze again"))
     examples: dict[int, Example] = {}
     problems: dict[str, list[int]] = defaultdict(list)
-    # A released line may need its video's annotations: lines of one video are read together, since the cache is small.
+    # A released line may need the annotations of its video. The cache is small, so all lines of one video are read
+    # together.
     for number, record in sorted(records, key=lambda item: _first_video(item[1])):
         try:
             examples[number] = _example(record, benchmark, release)
@@ -194,10 +196,10 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
 
 
 def refuse_lines(path: Path, problems: Mapping[str, Sequence[int]]) -> None:
-    """Raise DataError if there are problems, grouped by fault: every line is named, in the order of the lines.
+    """Raise DataError if there are problems. The error groups them by fault and names every line, in order.
 
     Args:
-        problems: fault, remedy included -> the numbers of the lines, counted from 1.
+        problems: maps each fault, with its remedy, to line numbers from 1.
     """
     if problems:
         listed = sorted((sorted(numbers), what) for what, numbers in problems.items())
@@ -232,7 +234,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _first_video(record: dict[str, Any]) -> str:
-    """Return the sort key of lines before they are read; empty for a line that is not an example."""
+    """Return the first video of an unread line, as a sort key; empty for a line that is not an example."""
     try:
         return str(record["frames"][0]["video_id"])
     except (KeyError, IndexError, TypeError):
@@ -241,7 +243,7 @@ def _first_video(record: dict[str, Any]) -> str:
 
 @cache
 def _fields(task: type[Task]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the required names in inputs, target and metadata of a task's examples."""
+    """Return the names of the required fields in inputs, target and metadata of a task's examples."""
     features = task().features()
     return tuple(
         (column, tuple(name for name in features[column] if name not in UNRELEASED_FIELDS.get(column, ())))
@@ -251,7 +253,7 @@ def _fields(task: type[Task]) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _example(record: dict[str, Any], benchmark: str, release: ReleaseRoot) -> Example:
     benchmark_record = get_benchmark(benchmark)
-    # In a scene graph's release each video has a folder; elsewhere a video's id is its path below the media.
+    # In a scene graph's release, each video has a folder. In other releases, a video's id is its path below the media.
     line = frozen_line_of(record, nested=benchmark_record.open_release is not None)
     task, data = task_class(benchmark, line.task_name), line.task_data
     if "inputs" not in data or "target" not in data:

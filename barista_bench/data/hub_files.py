@@ -1,4 +1,4 @@
-"""Files of a built folder for the Hub: its leaderboards, and the picture of its card."""
+"""Write a built folder's files for the Hub: leaderboards, and the picture of the card."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PICTURE_WIDTH = 640
 
 
 def write_hub_files(folder: Path, built: BuiltDataset) -> None:
-    """Write `eval.yaml`, `leaderboard.yaml` and the picture into a folder that has its rows and its manifest.
+    """Write `eval.yaml`, `leaderboard.yaml` and the picture into a folder that already has rows and a manifest.
 
-    Each task gets a leaderboard over all videos, and one over the test videos if there are any. Each is repeated for
-    models that run with the release's wording, if it is available.
+    Each task gets a leaderboard over all videos, and another one over the test videos if there are any. If the
+    release's wording is available, each leaderboard exists a second time, for models that run with this wording.
     """
     benchmark = get_benchmark(built.benchmark)
     tasks = [config for config in built.configs if config.content_hash]
@@ -33,7 +33,7 @@ def write_hub_files(folder: Path, built: BuiltDataset) -> None:
     boards, hashes = [], {}
     for config in tasks:
         for split in benchmark.leaderboards:
-            # As `datasets` calls it, of those splits that have examples.
+            # The name that `datasets` uses, for splits that have examples.
             name = "+".join(part for part in benchmark.published_split(split).split("+") if config.rows.get(part))
             if not name:
                 continue
@@ -57,7 +57,7 @@ def write_hub_files(folder: Path, built: BuiltDataset) -> None:
 
 
 def _draw_picture(folder: Path, benchmark: str, config: str) -> None:
-    """Draw the last image of the first example, as a model sees it, with the boxes of question and reference."""
+    """Draw the last image of the first example as a model sees it, with the boxes of the question and the reference."""
     task, loaded = get_task(benchmark, config), open_examples(folder, benchmark, config)[0]
     images = loaded.images(task)
     image, last = images[-1], len(images) - 1

@@ -1,4 +1,4 @@
-"""A built folder's description: `barista_bench.json` for programs, README.md (the dataset card) for people."""
+"""Describe a built folder: `barista_bench.json` is for programs, README.md (the dataset card) for people."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:  # `datasets` is slow to load, and reading a manifest does not
 DEFAULT_BENCHMARK = "barista"
 """The default benchmark of commands."""
 MANIFEST = DATASET.manifest
-"""The file that is written last into a finished folder, whose files it lists."""
+"""The file that is written last into a finished folder. It lists all files of the folder."""
 PICTURE = "example.jpg"
 """The picture on the card of a folder of frozen frames."""
 _CARDS = "barista_bench.dataset_cards"
-"""Texts of cards: the body that all share, and `about/` each benchmark."""
+"""The package with the texts of cards: a body shared by all cards, and a text per benchmark in `about/`."""
 _SIZES = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M", 10**7: "1M<n<10M"}
 _FRAMES_NOTE = {
     "frozen": """\
@@ -72,7 +72,7 @@ class LostExample:
 
 @dataclass(frozen=True, slots=True)
 class BuiltConfig:
-    """One config of the folder. `content_hash` identifies the frozen examples (SHA-256); None for graph tables."""
+    """One config of the folder. `content_hash` is the SHA-256 of the frozen examples; None for graph tables."""
 
     name: str
     rows: Mapping[str, int]
@@ -81,16 +81,16 @@ class BuiltConfig:
     skipped: Sequence[str] = ()
     lost: Sequence[LostExample] = ()
     groups: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Examples by value of each metadata key by which results are broken down."""
+    """The number of examples by value, for each metadata key by which results are broken down."""
     labels: Mapping[str, int] = field(default_factory=dict)
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltDataset:
-    """The output of `build`. `empty` are configs without a row; `problems` and `source` are the release's.
+    """The output of `build`. `empty` are configs without rows. `problems` and `source` describe the release.
 
-    `lost_videos` are the ids of videos that cannot be used, or whose examples were all lost.
+    `lost_videos` has the ids of videos that cannot be used, or whose examples were all lost.
     """
 
     folder: Path
@@ -104,7 +104,7 @@ class BuiltDataset:
 
 
 def write_manifest(folder: Path, built: BuiltDataset, frames: FramesMode, root: Path) -> None:
-    """Write the manifest as the last file: it shows that the folder is complete."""
+    """Write the manifest as the last file, which shows that the folder is complete."""
     counts = Counter(problem.severity for problem in built.problems)
     manifest = {
         "version": __version__,
@@ -120,7 +120,7 @@ def write_manifest(folder: Path, built: BuiltDataset, frames: FramesMode, root: 
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """Read the manifest of a built folder. Raises DataError if the folder is not built, or not complete."""
+    """Read the manifest of a built folder. Raises DataError if `build` did not make or complete the folder."""
     path = Path(folder) / MANIFEST
     remedy = "run `barista-bench build`"
     manifest = read_bounded_json(path, MAX_MANIFEST, what="no built dataset here", remedy=remedy)
@@ -135,7 +135,7 @@ class _ConfigRows(msgspec.Struct):
 
 
 def rows_of_configs(folder: str | Path) -> dict[str, dict[str, int]]:
-    """Return rows by config and split, as counted in the manifest. Raises DataError, see `read_manifest`."""
+    """Return the number of rows by config and split, from the manifest. Raises DataError as `read_manifest` does."""
     try:
         configs = msgspec.convert(read_manifest(folder).get("configs"), list[_ConfigRows])
     except msgspec.ValidationError as error:
@@ -144,7 +144,7 @@ def rows_of_configs(folder: str | Path) -> dict[str, dict[str, int]]:
 
 
 def write_card(folder: Path, built: BuiltDataset, infos: DatasetInfosDict, frames: FramesMode) -> None:
-    """Write README.md of a built folder: its content, counted and hashed."""
+    """Write README.md of a built folder, with counts and hashes of the folder's content."""
     source = built.source
     origin = f"`{source['id']}` at `{source['sha']}`" if source["kind"] == "hub" else "a local release folder"
     rows = [
@@ -173,7 +173,7 @@ def write_card(folder: Path, built: BuiltDataset, infos: DatasetInfosDict, frame
 
 
 def published_card(name: str) -> DatasetCard:
-    """Return the card of a benchmark's published sets, made only from its tasks and `dataset_cards/<name>.md`."""
+    """Return the card of a benchmark's published sets, made only from the tasks and `dataset_cards/<name>.md`."""
     from datasets.info import DatasetInfo, DatasetInfosDict
 
     benchmark = get_benchmark(name)
@@ -201,12 +201,14 @@ def published_card(name: str) -> DatasetCard:
 
 
 def sampling_text(sampling: Mapping[str, Any]) -> str:
-    """Return the values of a set's sampling, without values that apply no limit."""
+    """Return the values of a set's sampling, without values that impose no limit."""
     return ", ".join(f"{key}={value}" for key, value in sampling.items() if value is not None)
 
 
 def protocol_table(benchmark: Benchmark) -> str:
-    """Return the rules where release and paper differ, for all tasks, as a Markdown table; empty without any."""
+    """Return, as a Markdown table, the rules on which release and paper differ, for all tasks; empty if there
+    are none.
+    """
     rows = [
         f"| `{task.name}` | {rule.rule} | {rule.release} | {rule.paper} | {rule.changes} |"
         for task in benchmark.tasks
@@ -226,13 +228,13 @@ def _card(
     terms: Terms | None = None,
     **values: str,
 ) -> DatasetCard:
-    """Return metadata and body of a card.
+    """Return the metadata and the body of a card.
 
     Args:
-        splits: of each config.
-        examples: their number; None gives the size of the published benchmark.
-        terms: of other data than the benchmark's.
-        values: known facts about how it was made.
+        splits: splits of each config.
+        examples: number of examples; None gives the size of the published benchmark.
+        terms: terms of the data, if the data are not the benchmark's.
+        values: known facts about how the set was made.
     """
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard, DatasetCardData
@@ -277,7 +279,9 @@ def _card(
 
 
 def _describe_benchmark(benchmark: Benchmark) -> tuple[dict[str, Any], str, str]:
-    """Return a card's part on one benchmark: metadata, introduction, sections; for a plug-in, its description."""
+    """Return a card's part on one benchmark: metadata, introduction and sections. A plug-in's part is its
+    description.
+    """
     about = resources.files(_CARDS).joinpath(f"about/{benchmark.name}.md")
     if not about.is_file():
         return {}, benchmark.description, ""

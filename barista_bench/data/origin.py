@@ -1,4 +1,4 @@
-"""The source of `build`: the opened release of one benchmark, in any layout, and its split.
+"""Open the source of `build`: the release of one benchmark, in any layout, with its split.
 
 The videos of a scene graph are split 80/20 into train and test, stratified by preparation type (paper, section 3.3).
 """
@@ -33,7 +33,7 @@ TRAIN, TEST = "train", "test"
 SPLITS = (TRAIN, TEST)
 _TEST_FRACTION = 0.2
 MAX_SPLIT_FILE = 2**26
-"""Bytes."""
+"""Maximum number of bytes of a split file."""
 _SPLIT_REMEDY = 'write {"train": [ids], "test": [ids]}'
 SampledTasks = Sequence[tuple[Task, Sampling]]
 
@@ -42,7 +42,8 @@ class Origin(ABC):
     """An opened release.
 
     `roots` are the folders whose names must not be published. Video files are named relative to `media`. `identity`
-    describes the release's source for the card, and `terms` its terms, if they differ from the benchmark's.
+    describes the release's source for the card. `terms` are the terms of the release, if they differ from the
+    benchmark's.
     """
 
     roots: tuple[Path, ...]
@@ -51,7 +52,7 @@ class Origin(ABC):
     terms: Terms | None = None
 
     def __init__(self, benchmark: str) -> None:
-        self._name = benchmark  # not the record: builders travel to other processes, and its functions may not
+        self._name = benchmark  # only the name, since a benchmark's functions cannot be sent to other processes
 
     @property
     def benchmark(self) -> Benchmark:
@@ -61,7 +62,7 @@ class Origin(ABC):
     def plans(
         self, tasks: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
     ) -> Plans:
-        """Sample the examples of the tasks."""
+        """Sample the frozen sets of the tasks."""
 
     @abstractmethod
     def video_path(self, video_id: str) -> Path:
@@ -72,7 +73,7 @@ class Origin(ABC):
         return
 
     def table_identity(self) -> list[object]:
-        """The identity of a scene graph's tables."""
+        """Return the identity of a scene graph's tables."""
         raise ConfigError(f"{self.benchmark.name} has no tables. Fix: name its tasks")
 
 
@@ -91,7 +92,7 @@ class GraphOrigin(Origin):
 
     @cached_property
     def splits(self) -> dict[str, str]:
-        """Return video id -> split; reads the complete release, unless `plans` already has."""
+        """Return the split of each video id. This reads the complete release, unless `plans` has already read it."""
         return self._split({video.video_id: video.preparation for video in self.graph}, ())
 
     def _split(self, preparations: Mapping[str, str], config_videos: Sequence[frozenset[str]]) -> dict[str, str]:
@@ -123,7 +124,7 @@ class GraphOrigin(Origin):
 
 
 class ReleaseOrigin(Origin):
-    """Annotation files of a benchmark, with media below the same folder or another; you must fetch both yourself."""
+    """Annotation files of a benchmark, with media below the same or another folder. You must fetch both yourself."""
 
     def __init__(self, benchmark: str, release: Release, source: str | Path) -> None:
         super().__init__(benchmark)
@@ -149,7 +150,7 @@ def open_origin(
     strict: bool = False,
     split_file: str | None = None,
 ) -> Origin:
-    """Open the release of a benchmark at `source`; the other arguments are as in `build`.
+    """Open the release of a benchmark at `source`. Other arguments are as in `build`.
 
     Raises:
         SourceError, DataError: there is no release.
@@ -178,14 +179,16 @@ def config_names_of(name: str) -> tuple[str, ...]:
 
 
 def split_videos(preparations: Mapping[str, str], config_videos: Sequence[frozenset[str]] = ()) -> dict[str, str]:
-    """Return video id -> split. Depends only on ids, preparations and `config_videos`, not on their order.
+    """Return the split of each video id.
 
-    A fifth of all videos are for tests, allotted to the preparation types by largest remainder; every type with at
-    least two videos gets one.
+    The split depends only on ids, preparations and `config_videos`, not on the order of these.
+
+    A fifth of all videos are test videos, distributed over the preparation types by largest remainder. Every type with
+    at least two videos gets a test video.
 
     Args:
-        config_videos: the videos of each config. If a config has several videos but none for tests, one becomes a
-            test video.
+        config_videos: the videos of each config. If a config has several videos but no test video, one of them becomes
+        a test video.
 
     >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"})
     {'a': 'test', 'b': 'train', 'c': 'train'}
@@ -213,7 +216,7 @@ def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:
     """Read a split from a JSON file `{"train": [video ids], "test": [video ids]}`.
 
     Raises:
-        DataError: the file has another shape, or a video of the data is in no split or in both.
+        DataError: the file has another shape, or a video of the data is in neither split or in both.
     """
     content: Any = read_bounded_json(path, MAX_SPLIT_FILE, what="no split file", remedy=_SPLIT_REMEDY)
     try:

@@ -1,8 +1,9 @@
-"""The examples of a config: sampled from the release, joined with the split, hashed. No frame is read.
+"""Plan the examples of a config: sample them from the release, join them with the split, and hash them. No frame is
+read.
 
-Two passes over a scene graph serve all tasks. The first finds candidates, light records of possible examples, for caps,
-shuffling and cutting. The second makes only the sampled examples. Workers read, check and derive. Results are in the
-order of videos, so the number of workers changes nothing.
+Two passes over a scene graph serve all tasks. The first pass finds candidates, which are light records of possible
+examples, for caps, shuffling and cutting. The second pass makes only the sampled examples. Workers read and check the
+videos and derive the examples. Results are in the order of videos, so the number of workers changes nothing.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Plan:
     """A frozen set before its frames are added.
 
     Args:
-        examples: in the order sampled; their metadata contain the split.
-        skipped: candidates that the data make impossible.
-        candidates: number of examples before shuffling and cutting.
+        examples: examples in the order sampled; the metadata contain the split.
+        skipped: candidates that cannot become examples, because of the data.
+        candidates: number of candidates before shuffling and cutting.
         content_hash: SHA-256 of the frozen lines.
     """
 
@@ -57,7 +58,7 @@ class Plan:
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """Return the units of work: splits and videos with examples, sorted."""
+        """Return the units of work: sorted pairs of a split and a video with examples."""
         return tuple(sorted({self.part_of(example) for example in self.examples}))
 
     @property
@@ -75,12 +76,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """The frozen sets of several tasks, and the problems of the release that sampling found.
+    """The frozen sets of several tasks, and the problems that sampling found in the release.
 
     Args:
         by_task: plans by task name, in the given order.
-        empty: tasks for which the release has no example, with the reason.
-        splits: video id to split, for every usable video of a scene graph.
+        empty: tasks for which the release has no example, with reasons.
+        splits: maps each usable video id of a scene graph to its split.
         problems: faults of folders, files and records.
         lost_videos: ids of the videos of a scene graph that cannot be used.
     """
@@ -94,7 +95,7 @@ class Plans:
 
 AnyGraphTask: TypeAlias = GraphTask[Any]
 TasksByName = Mapping[str, tuple[AnyGraphTask, Sampling]]
-"""The tasks by name, each with its sampling."""
+"""The tasks by name, each with a sampling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,9 @@ class TaskSurvey:
 
 @dataclass(frozen=True, slots=True)
 class VideoSurvey:
-    """The candidates of one video; `tasks` by task name, `lacking` sections without any record."""
+    """The candidates of one video. `tasks` has candidates by task name, and `lacking` the sections without any
+    record.
+    """
 
     video_id: str
     preparation: str
@@ -119,7 +122,9 @@ class VideoSurvey:
 
 @dataclass(frozen=True, slots=True)
 class BuildJob:
-    """Candidates of one video to build, by task name and position, and the vocabularies of all videos by task name."""
+    """The candidates of one video to build, by task name and position, and the vocabularies of all videos, by task
+    name.
+    """
 
     video_id: str
     candidates: dict[str, dict[int, Candidate]]
@@ -128,7 +133,7 @@ class BuildJob:
 
 @dataclass(frozen=True, slots=True)
 class VideoReader:
-    """Derives the tasks' data from one video after another; a copy in each worker reads the release itself."""
+    """Derives the tasks' data from one video after another. Each worker has a copy, which reads the release itself."""
 
     graph: SceneGraph
     tasks: TasksByName
@@ -137,7 +142,7 @@ class VideoReader:
         """Return one video's candidates for every task, or the problem that makes the video unusable.
 
         Raises:
-            DataError: the graph is strict, and there is an error in the file.
+            DataError: the graph is strict, and the file has an error.
         """
         for video in self.graph.videos([video_id]):
             surveys = {}
@@ -167,7 +172,7 @@ class VideoReader:
 def _answerable_candidate(
     task: AnyGraphTask, video: VideoGraph, item: Candidate | SkippedExample, sampling: Sampling
 ) -> Candidate | SkippedExample:
-    """Return a candidate that the graph can answer, else the reason why not."""
+    """Return the candidate if the graph can answer it, or else the reason why not."""
     if isinstance(item, SkippedExample) or (reason := task.incompleteness(video, item, sampling)) is None:
         return item
     return SkippedExample(FrameRef(video.video_id, item.frame), reason)
@@ -175,7 +180,7 @@ def _answerable_candidate(
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """The sample of one task: positions in `selected`, in the order sampled."""
+    """The sample of one task: positions in `selected`, in sampled order."""
 
     task: AnyGraphTask
     sampling: Sampling
@@ -197,12 +202,12 @@ def plan_tasks(
     """Sample the frozen sets of several tasks.
 
     Args:
-        sampled_tasks: tasks, each once, and how to sample them.
-        split: returns the split of each video id, given the preparation type of each video id and, for each task,
-            the videos with candidates.
-        num_proc: processes that read videos; they only change the duration.
-        cluster: reads videos instead.
-        progress: show a bar for each of the two passes.
+        sampled_tasks: the tasks without repeats, each with its sampling.
+        split: returns the split of each video id. It gets the preparation type of each video id and, for each task, the
+        videos with candidates.
+        num_proc: number of processes that read videos. It changes only the duration.
+        cluster: a cluster that reads videos in place of processes.
+        progress: show a progress bar for each of the two passes.
 
     Raises:
         DataError: a sampling names an unknown video, no video can be used, or the graph is strict and a file has an
@@ -251,11 +256,11 @@ def plan_tasks(
 
 
 def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]], *, progress: bool = False) -> Plans:
-    """Sample the sets of tasks whose questions come from annotation files, as for a scene graph.
+    """Sample the sets of tasks whose questions come from annotation files, as `plan_tasks` does for a scene graph.
 
     Raises:
         ConfigError: a task is derived from a scene graph, an example names no split, or a sampling needs a graph.
-        DataError: no task has a video that a sampling names, or an example cannot be written.
+        DataError: a sampling names a video that no task has, or an example cannot be written.
     """
     plans: dict[str, Plan] = {}
     empty: dict[str, NoExamples] = {}
@@ -328,7 +333,7 @@ def _sample_of(
 
 
 def _jobs(samples: Mapping[str, _Sample]) -> list[BuildJob]:
-    """Return the sampled candidates, video by video."""
+    """Return the sampled candidates as one job per video."""
     by_video: dict[str, dict[str, dict[int, Candidate]]] = defaultdict(lambda: defaultdict(dict))
     for name, sample in samples.items():
         for position in sorted(sample.order):
@@ -355,7 +360,9 @@ def _plan(sample: _Sample, built: Mapping[int, Example], splits: Mapping[str, st
 
 
 def _unrecorded(task: AnyGraphTask, sampling: Sampling, lacking: Collection[Layer]) -> str:
-    """Return the sections without records that a task or its sampling needs, and the remedy; empty if there is none."""
+    """Return, with a remedy, the needed sections that have no records; empty if a task and its sampling lack
+    nothing.
+    """
     closed = {name: layer for name, layer in task.switch_layers.items() if getattr(sampling, name, False)}
     closed = {name: layer for name, layer in closed.items() if layer in lacking}
     layers = dict.fromkeys([*closed.values(), *(layer for layer in task.layers if layer in lacking)])
@@ -382,10 +389,10 @@ def _no_examples(
 
 
 def task_overrides(benchmark: str, name: str, tasks: Sequence[str], sampling: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the overrides of one task: under its name, and general ones that the task reads.
+    """Return the overrides of one task: values under the task's name, and general values that the task reads.
 
     Raises:
-        ConfigError: none of the chosen tasks reads a name.
+        ConfigError: a value's name is read by no chosen task.
     """
     read_names = {task: task_class(benchmark, task).sampling.names() for task in tasks}
     shared_values = {key: value for key, value in sampling.items() if key not in tasks}

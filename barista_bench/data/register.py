@@ -1,8 +1,8 @@
-"""Extends `datasets.load_dataset` in one process: releases by name, and the frames of linked sets.
+"""Extend `datasets.load_dataset` in one process: load releases by name, and decode the frames of linked sets.
 
-`datasets` has no plug-in point for this (it reads no entry points and runs no scripts since 4.0). So `register` wraps
-the function that gives `load_dataset` its builder. For that reason you must call it yourself; tests watch for changes
-in `datasets`.
+`datasets` has no plug-in point for this: it reads no entry points, and runs no scripts since 4.0. So `register` wraps
+the function that gives `load_dataset` its builder, and you must call `register` yourself. Tests watch for changes in
+`datasets`.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _DOWNLOAD_SETTINGS = ("download_config", "download_mode", "revision")
 def register() -> None:
     """Extend `datasets.load_dataset` in this process; `unregister` undoes it.
 
-    Linked sets get `frames` that are decoded on access (`media.frames.LazyFrames`). In torch format these are uint8
+    Linked sets get `frames` that are decoded on access (`media.frames.LazyFrames`). In torch format, frames are uint8
     tensors of shape (frames, 3, height, width), like the `images` of frozen sets. This works for folders and cache
-    entries that `build` made on this machine. For other sets the folder of the videos is unknown: use `link_frames` and
-    give the folder.
+    entries that `build` made on this machine. For other sets, the folder of the videos is unknown: use `link_frames`
+    and give the folder.
 
     With `source`, a benchmark's name is read directly from its release, without a build: `load_dataset("barista",
     "relations", source="/data/BARISTA", frames="linked")` works from any folder, and so does `load_dataset("vista",
     "all", source=ANNOTATIONS, videos=VIDEOS)`. Keyword arguments are the fields of `BenchmarkConfig`. The prepared set
-    is saved in the `datasets` cache under the settings, the version of this package and the state of the release
-    (names, sizes and modification times of its files), so that a changed release is prepared again.
+    is saved in the `datasets` cache. Its key is made of the settings, the version of this package and the state of the
+    release (names, sizes and modification times of the files), so that a changed release is prepared again.
     """
     datasets.load.load_dataset_builder = _load_builder
 
@@ -54,7 +54,7 @@ def unregister() -> None:
 def _load_builder(
     path: str,
     name: str | None = None,
-    **settings: Any,  # noqa: ANN401  # those of `load_dataset_builder`
+    **settings: Any,  # noqa: ANN401  # the settings of `load_dataset_builder`
 ) -> datasets.DatasetBuilder | _LinkingBuilder:
     if path in BENCHMARKS and settings.get("source"):
         config_names = config_names_of(path)
@@ -80,12 +80,12 @@ def _linked_root(path: str, builder: datasets.DatasetBuilder) -> Path | None:
 
 @dataclass(frozen=True)
 class _LinkingBuilder:
-    """A builder whose datasets have their frames linked to the videos below `root`."""
+    """A builder whose datasets have frames linked to the videos below `root`."""
 
     builder: datasets.DatasetBuilder
     root: Path
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever the builder has
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # any attribute of the builder
         return getattr(self.builder, name)
 
     def as_dataset(self, *args: object, **settings: object) -> Any:  # noqa: ANN401  # one of four types, or a list

@@ -1,15 +1,16 @@
-"""Examples as `datasets` rows and back, and the rows of a built config, whose pictures are read only on access.
+"""Convert examples to `datasets` rows and back, and open the rows of a built config. Pictures are read only on access.
 
 Common columns: position (in the sampled order, over all splits), example_id, benchmark, task, task_version, label,
-video_id, video_sha256, frame_indices, frame_seconds (after the video's first frame; null if no time is known), inputs,
-target, metadata, evidence. Linked sets add `frames`: {video: path relative to the data root, indices}, to be cast to
-`VideoFrames`. Frozen sets add `images`, the model's input, encoded (JPEG for frames, PNG for overlays). For programs
-without this package they also add the question of a run with default options (`question_columns`). Examples are not
-made from these columns or from times, so neither wording nor files are part of a set's identity.
+video_id, video_sha256, frame_indices, frame_seconds (seconds after the video's first frame; null if no time is known),
+inputs, target, metadata, evidence. Linked sets add `frames`: {video: path relative to the data root, indices}, to be
+cast to `VideoFrames`. Frozen sets add `images`, the model's input as encoded pictures (JPEG for frames, PNG for
+overlays). For programs without this package, frozen sets also add the question of a run with default options
+(`question_columns`). Examples are not made from these columns or from times, so neither wording nor files are part of a
+set's identity.
 
-Scoring and reporting read no picture. So the Parquet files of a folder that `build` made are read column by column, and
-`datasets`, which copies a set into its cache before it returns a row, is used only for pictures. Files are not trusted:
-only the columns of examples are read, within a size limit.
+Scoring and reporting read no pictures. So the Parquet files of a folder that `build` made are read column by column.
+`datasets` is used only for pictures, since it copies a set into its cache before it returns a row. Files are not
+trusted: only the columns of examples are read, within a size limit.
 """
 
 from __future__ import annotations
@@ -48,15 +49,15 @@ if TYPE_CHECKING:
 
 FramesMode = Literal["frozen", "linked"]
 MAX_COLUMNS = 2**29
-"""Limit in bytes of all columns except pictures, before compression: a hundred times the published sets."""
+"""Maximum number of bytes, before compression, of all columns except pictures: a hundred times the published sets."""
 _SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("example_id", "benchmark", "task", "label", "inputs", "target", "metadata", "evidence")
-"""Fields of an example that are columns of the same name."""
+"""Fields of an example that have a column of the same name."""
 _COLUMNS = {
     *(*_FIELDS, "position", "task_version", "video_id", "video_sha256", "frame_indices", "frame_seconds", "frames")
 }
-"""All but pictures."""
+"""All columns except pictures."""
 
 
 def row_features(task: Task, frames: FramesMode) -> Features:
@@ -91,7 +92,7 @@ def to_row(
     """Return the columns common to frozen and linked sets.
 
     Args:
-        seconds: of each frame of the video after its first frame; None, or NaN, if no time is known.
+        seconds: seconds of each frame of the video after the first frame; None, or NaN, if no time is known.
     """
     indices = [frame.frame_index for frame in example.frames]
     moments = None
@@ -109,10 +110,10 @@ def to_row(
 
 
 def question_columns(task: Task, example: Example) -> dict[str, Any]:
-    """Return the example's first question, and the reference as the oracle writes it; None if the reference is hidden.
+    """Return the example's first question, and the oracle's answer, which is None if the reference is hidden.
 
-    `prompt_set` names the wording, `box_format` how both write boxes. For a task with follow-up questions
-    (`follow_up`), the answer is to the last question.
+    `prompt_set` names the wording, and `box_format` the form of boxes in question and answer. For a task with follow-up
+    questions (`follow_up`), the answer belongs to the last question.
     """
     return {
         "messages": task.prompt(example, DEFAULT_BOX_FORMAT).messages(),
@@ -144,7 +145,7 @@ class BuiltRow(msgspec.Struct):
 
 
 EXAMPLE_COLUMNS = {*BuiltRow.__struct_fields__, "task_version"}
-"""All of a row that is looked at where examples are opened."""
+"""All columns that opening an example reads."""
 
 
 def from_row(row: Mapping[str, Any]) -> Example:
@@ -155,11 +156,13 @@ def from_row(row: Mapping[str, Any]) -> Example:
 
 
 class BuiltRows:
-    """The rows of a built config. `columns` are all except pictures, one row per example, in the sampled order.
+    """The rows of a built config.
+
+    `columns` has all columns except pictures, with one row per example, in the sampled order.
 
     Args:
-        columns: of every stored row, including linked frames.
-        order: the places of the rows, in the sampled order.
+        columns: columns of every stored row, including linked frames.
+        order: places of the rows, in the sampled order.
         open_pictures: opens the stored rows with their `images`, in Arrow format.
     """
 
@@ -170,15 +173,15 @@ class BuiltRows:
         self._pictures: datasets.Dataset | None = None
 
     def __getitem__(self, index: int) -> Mapping[str, Any]:
-        """Return one row with its media, not decoded.
+        """Return one row with its media, which are not decoded.
 
         Raises:
-            DataError: the rows cannot be opened, or have changed.
+            DataError: the rows cannot be opened or have changed.
         """
         row: Mapping[str, Any] = self.columns.slice(index, 1).to_pylist()[0]
         if self.is_linked:
             return row
-        with self._lock:  # frames are fetched by several threads
+        with self._lock:  # several threads fetch frames
             if self._pictures is None:
                 self._pictures = self._open()
         if "images" not in self._pictures.column_names:
@@ -191,7 +194,8 @@ class BuiltRows:
 
 
 def open_rows(data: str | Path, config: str, split: str, limit: int | None, *, fetch: bool = True) -> BuiltRows:
-    """Open rows of a folder that `build` made, a name in the `datasets` cache, or, with `fetch`, a Hub dataset.
+    """Open the rows of a folder that `build` made, of a name in the `datasets` cache or, with `fetch`, of a Hub
+    dataset.
 
     Raises:
         DataError, ConfigError: there is no such dataset, config or split.
@@ -215,10 +219,12 @@ def local_splits(folder: Path) -> dict[str, set[str]]:
 
 
 def video_hashes(folder: Path, configs: Sequence[str] = ()) -> dict[str, dict[str, str]]:
-    """Return split -> SHA-256 of its videos by id, for these configs of a folder that `build` made, or for all.
+    """Return the SHA-256 of each video by split and video id.
+
+    `configs` are configs of a folder that `build` made; by default all.
 
     Raises:
-        DataError: there is no such folder or config, or a row names no video, or a video has two hashes.
+        DataError: there is no such folder or config, a row names no video, or a video has two hashes.
     """
     pairs: dict[str, list[tuple[object, object]]] = defaultdict(list)
     tables = [(config, split) for config in configs or local_splits(folder) for split, _ in _shards(folder / config)]
@@ -226,15 +232,13 @@ def video_hashes(folder: Path, configs: Sequence[str] = ()) -> dict[str, dict[st
         raise DataError(f"{folder}: no rows of {', '.join(configs) or 'any config'}. Fix: run `barista-bench build`")
     for config, split in dict.fromkeys(tables):
         columns = _read_columns(_split_files(folder, config, split), f"{folder}/{config}")
-        if (
-            "example_id" in columns.column_names
-        ):  # tables of a graph have no hashes: their videos are listed in examples
+        if "example_id" in columns.column_names:  # graph tables have no hashes, since examples list their videos
             pairs[split] += hash_columns(columns, f"{folder}/{config}")
     return {split: hash_by_video(split_pairs, str(folder)) for split, split_pairs in pairs.items()}
 
 
 def hash_columns(columns: pa.Table, where: str) -> Iterator[tuple[object, object]]:
-    """Return id and SHA-256 of the video of each row, unchecked. Raises DataError if there is no such column."""
+    """Return the unchecked id and SHA-256 of the video of each row. Raises DataError if there is no such column."""
     names = ("video_id", "video_sha256")
     if missing := set(names).difference(columns.column_names):
         raise DataError(f"{where}: has no column {min(missing)}. Fix: build the dataset again")
@@ -242,7 +246,7 @@ def hash_columns(columns: pa.Table, where: str) -> Iterator[tuple[object, object
 
 
 def hash_by_video(pairs: Iterable[tuple[object, object]], where: str) -> dict[str, str]:
-    """Return SHA-256 by video. Raises DataError if a video has none, or two."""
+    """Return the SHA-256 of each video. Raises DataError if a video has no hash or two hashes."""
     hashes: dict[str, str] = {}
     for video, sha256 in pairs:
         is_hash = isinstance(sha256, str) and _SHA256.fullmatch(sha256) is not None
@@ -253,7 +257,7 @@ def hash_by_video(pairs: Iterable[tuple[object, object]], where: str) -> dict[st
 
 
 def _shards(folder: Path) -> list[tuple[str, Path]]:
-    """Return split and file, in the order of their names. Raises DataError if a file of a split is missing."""
+    """Return each split and file, sorted by file name. Raises DataError if a file of a split is missing."""
     shards: list[tuple[str, Path]] = []
     numbers: dict[tuple[str, int], set[int]] = defaultdict(set)
     for path in sorted(folder.glob("*.parquet")):
@@ -267,7 +271,7 @@ def _shards(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _split_files(folder: Path, config: str, split: str) -> list[Path]:
-    """Return the Parquet files of a split, or of all."""
+    """Return the Parquet files of one split or of all splits."""
     shards = _shards(folder / config)
     if not shards:
         raise DataError(f"{folder}: no config {config!r}. Fix: run `barista-bench build`")
@@ -300,7 +304,7 @@ def _read_columns(files: Sequence[Path], where: str) -> pa.Table:
 
 
 def _size(file: pq.ParquetFile, names: Collection[str]) -> int:
-    """Return bytes of these columns before compression."""
+    """Return the size in bytes of these columns before compression."""
     groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
     return sum(
         column.total_uncompressed_size
@@ -311,7 +315,7 @@ def _size(file: pq.ParquetFile, names: Collection[str]) -> int:
 
 
 def _sampled_order(columns: pa.Table, where: str) -> pa.UInt64Array:
-    """Return the rows by their position in the sampled order."""
+    """Return the places of the rows, sorted by position in the sampled order."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -322,14 +326,14 @@ def _sampled_order(columns: pa.Table, where: str) -> pa.UInt64Array:
     positions = columns["position"]
     if not pa.types.is_integer(positions.type) or positions.null_count:
         raise DataError(f"{where}: position is {positions.type}, or missing in a row. Fix: build it again")
-    return pc.array_sort_indices(positions.combine_chunks())  # equal ones stay as they are
+    return pc.array_sort_indices(positions.combine_chunks())  # equal positions keep their order
 
 
 def _open_pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
-    """Open ids and pictures of these files, in their order and in Arrow format: images stay encoded.
+    """Open the ids and pictures of these files, in order and in Arrow format, in which images stay encoded.
 
-    Opens the files themselves, not the folder with its card: for these `datasets` could return cached data of other
-    files that look the same.
+    This opens the files, not the folder with its card. For a folder, `datasets` could return cached data of other files
+    that look the same.
     """
     import datasets
 
@@ -339,7 +343,7 @@ def _open_pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
 
 
 def _load_rows(data: str | Path, config: str, split: str, *, fetch: bool) -> datasets.Dataset:
-    """Load rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
+    """Load rows of the `datasets` cache or the Hub in Arrow format. Nothing is decoded, and images stay bytes."""
     import datasets
 
     if fetch:

@@ -1,4 +1,4 @@
-"""The settings of `build`, one table for Python and the command line."""
+"""Define the settings of `build` in one table for Python and the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from barista_bench.data.shared_frames import JPEG_QUALITY
 Pairs = Annotated[
     Mapping[str, Any], BeforeValidator(lambda value: parse_pairs(value) if isinstance(value, list | tuple) else value)
 ]
-"""Values by name; on the command line `name=value`, repeated."""
+"""Values by name. On the command line, `name=value` may be repeated."""
 
 
 class BuildSettings(SettingsTable):
@@ -75,5 +75,5 @@ class BuildSettings(SettingsTable):
 
     @property
     def task_options(self) -> dict[str, Any]:
-        """The options of the tasks, with the protocol among them."""
+        """Return the options of the tasks, including the protocol."""
         return {**({} if self.protocol == "release" else {"protocol": self.protocol}), **self.options}

@@ -1,4 +1,4 @@
-"""Decoded frames and images that the tasks of a run share: each is made once, and cached within a bound of bytes."""
+"""Share decoded frames and images between the tasks of a run. Each is made once and cached within a limit of bytes."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ ValueT = TypeVar("ValueT")
 
 
 class SharedCache(Generic[KeyT, ValueT]):
-    """A cache of values that threads share; least recently used values are dropped first.
+    """A cache of values that threads share. The least recently used values are dropped first.
 
-    Threads wait for a value in progress; it is never made twice.
+    If one thread is making a value, other threads wait for it, so no value is made twice.
 
     Args:
-        max_bytes: size limit; 0 caches nothing, but still joins threads that request the same value at once.
-        size_of: bytes of a value.
+        max_bytes: size limit. With 0, nothing is cached, but threads that request the same value at once still share
+        it.
+        size_of: returns the size of a value in bytes.
 
     Raises:
         ConfigError: `max_bytes` is negative.
@@ -49,14 +50,14 @@ class SharedCache(Generic[KeyT, ValueT]):
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
         self._lru: LRUCache[KeyT, ValueT] = LRUCache(max_bytes, size_of)
-        # None is a failure: a thread that waited tries again, and gets a separate error.
+        # None means a failure: a thread that waited tries again, and gets a separate error.
         self._futures: dict[KeyT, Future[ValueT | None]] = {}
         self.made_count = 0
         """Values made so far."""
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the values in the cache."""
+        """Return the size in bytes of all values in the cache."""
         with self._lock:
             return int(self._lru.currsize)
 
@@ -70,11 +71,11 @@ class SharedCache(Generic[KeyT, ValueT]):
         """Return the values of `keys`.
 
         Args:
-            keys: of the requested values.
-            make: called with the keys to make, and further keys worth making on the way. It must return all of the
-                first, and may omit the second. Its errors are raised here.
-            candidates: given the keys to make, names further keys, best first; keys in the cache or in progress are
-                skipped. Called while the cache is locked: it must not block, nor call the cache.
+            keys: keys of the requested values.
+            make: makes values. It gets the keys to make, and further keys that are worth making on the way. It must
+            return values for all keys of the first kind, and may omit the second kind. Its errors are raised here.
+            candidates: returns further keys, best first, for the keys to make. Keys in the cache or in progress are
+            skipped. It is called while the cache is locked, so it must neither block nor call the cache.
         """
         values: dict[KeyT, ValueT] = {}
         wanted = list(dict.fromkeys(keys))
@@ -91,7 +92,8 @@ class SharedCache(Generic[KeyT, ValueT]):
             values |= cached
             if own_keys:
                 values |= self._make(own_keys, extras, make)
-            # A thread does its own work first, so two threads that wait for each other's values both get them.
+            # A thread does its own work first, so that two threads that need each other's values do not block each
+            # other.
             for key, future in awaited.items():
                 value = future.result()
                 if value is not None:
@@ -116,7 +118,7 @@ class SharedCache(Generic[KeyT, ValueT]):
         try:
             values = make(own_keys, extras)
             return {key: values[key] for key in own_keys}
-        finally:  # also after an interrupt, or others would wait for ever
+        finally:  # also after an interrupt, since other threads would wait forever
             with self._lock:
                 futures = {key: self._futures.pop(key) for key in (*own_keys, *extras)}
                 fitting = {key: value for key, value in values.items() if self._lru.getsizeof(value) <= self.max_bytes}
@@ -127,16 +129,16 @@ class SharedCache(Generic[KeyT, ValueT]):
 
 
 MAX_IMAGE_PIXELS = 64_000_000
-"""Pixels of one stored image that are decoded; more is refused, since a small file can claim to be huge."""
+"""Maximum number of pixels of one stored image. Larger images are refused, since a small file can claim to be huge."""
 JPEG_QUALITY = 75
-"""The quality of frozen frames: the released harness's, which is Pillow's default (docs/upstream/barista.md)."""
+"""The quality of frozen frames, as in the released harness. It is Pillow's default (docs/upstream/barista.md)."""
 _JPEG_END = b"\xff\xd9"
 MAX_EXAMPLE_BYTES = 4 * 2**30
-"""Bytes of the decoded frames of one example: 690 frames of 1080p fit."""
+"""Maximum number of bytes of the decoded frames of one example: 690 frames at 1080p fit."""
 _LIMIT = f"{MAX_EXAMPLE_BYTES / 2**30:.0f} GiB"
 MAX_ON_THE_WAY = 8
-"""Further planned frames that are decoded with one example's: decoding proceeds from a keyframe, and a skipped frame
-takes nearly as long as a cached frame."""
+"""Maximum number of further planned frames that are decoded with the frames of one example. Decoding starts at a
+keyframe, and a skipped frame takes nearly as long as a cached frame."""
 
 Frame = NDArray[np.uint8]
 
@@ -157,14 +159,14 @@ Stage: TypeAlias = Literal["load", "decode", "prepare", "wait", "generate", "jud
 
 
 class StageClock:
-    """A clock for the stages of a run; safe to use from any thread.
+    """A clock for the stages of a run. It is safe to use from any thread.
 
         clock = StageClock()
         with clock("decode"): ...
         clock.seconds["decode"]
 
-    Seconds add up over threads that work at the same time. Stages are independent: a stage inside another counts in
-    both.
+    Seconds add up over threads that work at the same time. Stages are independent: the time of a stage inside another
+    stage counts in both.
     """
 
     def __init__(self) -> None:
@@ -173,7 +175,7 @@ class StageClock:
 
     @contextmanager
     def __call__(self, stage: Stage) -> Iterator[None]:
-        """Time the block as `stage`, also if it raises."""
+        """Add the time of the block to `stage`, even if the block raises."""
         start = time.perf_counter()
         try:
             yield
@@ -187,16 +189,16 @@ class StageClock:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Seconds by stage, without open blocks."""
+        """Return the seconds by stage, without blocks that have not ended."""
         with self._lock:
             return dict(self._seconds)
 
 
 class FrameStore:
-    """Frames by video file and index, stored images by the SHA-256 of their bytes. Safe to use from any thread.
+    """Caches frames by video file and index, and stored images by SHA-256. It is safe to use from any thread.
 
-    Each thread has a separate reader, of one video at a time: it closes when the thread moves to another video, and
-    when the thread ends. A frame that two threads need at once is decoded once.
+    Each thread has its own reader for one video at a time. The reader closes when the thread moves to another video or
+    ends. A frame that two threads need at once is decoded once.
 
     Args:
         max_bytes: size limit; 0 caches nothing.
@@ -215,10 +217,10 @@ class FrameStore:
         self._planned: dict[str, list[int]] = {}
 
     def plan(self, frames: Iterable[FrameRef]) -> None:
-        """Announce the frames that will be requested, repeated by use; replaces an earlier plan.
+        """Announce the frames that will be requested, one entry per use. The new plan replaces an earlier plan.
 
-        With a plan, a frame on the way to a later frame is decoded with it, and a frame is dropped after its last use.
-        The plan changes no pixel, and frames outside it remain available.
+        With a plan, planned frames on the way to a later frame are decoded together with it, and a frame is dropped
+        after its last use. The plan changes no pixel, and frames outside it remain available.
         """
         uses = Counter(frames)
         planned: dict[str, list[int]] = {}
@@ -232,7 +234,7 @@ class FrameStore:
 
         Raises:
             VideoError: a frame cannot be decoded, or there is no such frame.
-            DataError: together they take too much memory.
+            DataError: the frames together take too much memory.
         """
         stamp = stamp_of(lazy.path)
         index = self._index(stamp)
@@ -251,19 +253,21 @@ class FrameStore:
         try:
             frames = self.cache.get(keys, make, candidates=lambda new: self._passed_frames(video_id, stamp, index, new))
         finally:
-            # Counted when it is done, so that the last user drops it.
+            # Uses are counted at the end, so that the last user drops the frame.
             self.cache.discard([_FrameKey(stamp, frame) for frame in self._count_uses(video_id, lazy.indices)])
-        # Views, whose owner is read-only: they cannot be made writable again.
+        # These are views of read-only arrays, so callers cannot make them writable again.
         return [cast("Frame", frames[key]).view() for key in keys]
 
     def images(self, stored: Sequence[bytes], name: str, frames: Sequence[FrameRef] = ()) -> tuple[Image.Image, ...]:
-        """Return stored JPEGs and PNGs of one example as RGB images that the caller may change; `name` is for errors.
+        """Return the stored JPEGs and PNGs of one example as RGB images that the caller may change. `name` is for
+        errors.
 
-        `frames` are the frames in the first images: such a picture stays cached while the plan has another use of its
-        frame. Other pictures, such as marks over a frame, differ between examples.
+        `frames` are the frames shown by the first images. Such an image stays cached while the plan has another use of
+        its frame. Other images, such as marks over a frame, differ between examples.
 
         Raises:
-            DataError: an image is damaged or larger than `MAX_IMAGE_PIXELS`, or together they take too much memory.
+            DataError: an image is damaged or larger than `MAX_IMAGE_PIXELS`, or the images together take too much
+            memory.
         """
         images: list[Image.Image] = []
         for data, frame in zip_longest(stored, frames[: len(stored)]):
@@ -286,7 +290,9 @@ class FrameStore:
         return image
 
     def close(self) -> None:
-        """Empty the cache, and close the calling thread's reader; other threads' readers close when they end."""
+        """Empty the cache, and close the calling thread's reader. Readers of other threads close when those threads
+        end.
+        """
         self.cache.clear()
         self._thread.path = None
         close_readers()
@@ -312,13 +318,13 @@ class FrameStore:
         images.setflags(write=False)
         frames: dict[_Key, _Value] = {}
         for index, image in zip(indices, images, strict=True):
-            copied = image.copy() if len(indices) > 1 else image  # a part of a larger array keeps all of it alive
+            copied = image.copy() if len(indices) > 1 else image  # a view would keep the larger array alive
             copied.setflags(write=False)
             frames[_FrameKey(stamp, index)] = copied
         return frames
 
     def _count_uses(self, video_id: str, indices: Sequence[int]) -> list[int]:
-        """Count uses of planned frames, and return the frames used for the last time, without unplanned frames."""
+        """Count uses of planned frames, and return the planned frames that were used for the last time."""
         with self._plan_lock:
             planned = [frame for index in set(indices) if (frame := FrameRef(video_id, index)) in self._uses]
             for frame in planned:
@@ -326,7 +332,9 @@ class FrameStore:
             return [frame.frame_index for frame in planned if self._uses[frame] <= 0]
 
     def _passed_frames(self, video_id: str, stamp: Stamp, index: VideoIndex, own_keys: Sequence[_Key]) -> list[_Key]:
-        """Return planned frames that decoding passes anyway: after the first of `own_keys`, from the same keyframes."""
+        """Return planned frames that decoding passes anyway: frames after the first of `own_keys`, from the same
+        keyframes.
+        """
         count = len(index.pts)
         indices = [key.index for key in own_keys if isinstance(key, _FrameKey) and 0 <= key.index < count]
         width, height = index.size
@@ -366,13 +374,13 @@ def _damage_error(name: str, cause: object) -> DataError:
 
 
 def open_image(data: bytes, name: str) -> Image.Image:
-    """Open a stored JPEG or PNG whose pixels are decoded on access. Damage of its structure is detected now.
+    """Open a stored JPEG or PNG. Its structure is checked now; pixels are decoded on access.
 
     Raises:
         DataError: as `decode_image`.
     """
     try:
-        Image.open(io.BytesIO(data), formats=("JPEG", "PNG")).verify()  # of a PNG, its checksums
+        Image.open(io.BytesIO(data), formats=("JPEG", "PNG")).verify()  # for a PNG, this checks the checksums
         image = Image.open(io.BytesIO(data), formats=("JPEG", "PNG"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise _damage_error(name, error) from error
@@ -393,7 +401,7 @@ def encode_image(image: Image.Image, *, overlay: bool, jpeg_quality: int = JPEG_
 
 
 def size_of_images(images: Iterable[Image.Image]) -> int:
-    """Return bytes that RGB images take in memory: Pillow uses four per pixel."""
+    """Return the number of bytes that RGB images take in memory. Pillow uses four bytes per pixel."""
     return sum(4 * image.width * image.height for image in images)
 
 

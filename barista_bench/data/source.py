@@ -1,8 +1,8 @@
-"""A release in a folder, or on the Hugging Face Hub at a fixed commit.
+"""Open a release in a folder, or on the Hugging Face Hub at a fixed commit.
 
-From the Hub, annotation files are downloaded first, and each video on request. Sub folders and archives of the Hub are
-placed in one folder per commit, `<cache>/barista_bench/<org>--<name>/<sha>/release/<video_id>/`, by hard links to the
-files of the Hub's cache (copies if the file system has no hard links).
+From the Hub, annotation files are downloaded first, and each video on request. Subfolders and archives are placed in
+one folder per commit, `<cache>/barista_bench/<org>--<name>/<sha>/release/<video_id>/`, by hard links to the files of
+the Hub's cache (copies if the file system has no hard links).
 """
 
 from __future__ import annotations
@@ -39,17 +39,19 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 @dataclass(frozen=True)
 class Source:
-    """A release that can be read. `identity` identifies it: `kind`, `id`, `sha` and `requested_revision`."""
+    """A release that can be read. `identity` has its `kind`, `id`, `sha` and `requested_revision`."""
 
     root: Path
     identity: dict[str, str | None]
 
     def fetch_videos(self, video_ids: Iterable[str], *, quiet: bool = False) -> None:
-        """Download the videos' files under `root`, if the release is on the Hub; `quiet` shows no progress bar."""
+        """Download the videos' files under `root`, if the release is on the Hub. With `quiet`, no progress bar is
+        shown.
+        """
 
 
 def _hint(root: Path) -> str:
-    """Return the end of the message about a folder that is not a release: it is often one level off."""
+    """Return a hint for a folder that is not a release. Often the release is one level up or down."""
     if (root / ANNOTATION_FILE).is_file():
         return f": this is the folder of one video. Fix: give the folder above it, {root.parent}"
     annotation = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
@@ -62,7 +64,7 @@ def _hint(root: Path) -> str:
 
 
 class _SilentBar(tqdm):  # type: ignore[type-arg]
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - tqdm's own arguments
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - the arguments of tqdm
         super().__init__(*args, **(kwargs | {"disable": True}))
 
 
@@ -71,14 +73,14 @@ def _explaining_errors(action: str, repo_id: str) -> Iterator[None]:
     """Convert the Hub client's errors to SourceErrors with a remedy."""
     try:
         yield
-    # HTTPError: the base class of the HTTP library (httpx or httpx2) that the client uses.
+    # HTTPError is the base class in the HTTP library (httpx or httpx2) that the client uses.
     except (hub_errors.HTTPError, OSError, ValueError) as error:  # type: ignore[attr-defined]
         problem, remedy = _explanation(error, action, repo_id)
         raise SourceError(f"{repo_id}: {problem}. Fix: {remedy}") from error
 
 
 def _explanation(error: Exception, action: str, repo_id: str) -> tuple[str, str]:
-    """Return the fault, and the remedy."""
+    """Return the fault and the remedy."""
     if isinstance(error, hub_errors.GatedRepoError):
         page = f"https://huggingface.co/datasets/{repo_id}"
         remedy = f"accept its terms at {page}, then log in with `hf auth login`"
@@ -97,7 +99,7 @@ def _explanation(error: Exception, action: str, repo_id: str) -> tuple[str, str]
 
 @dataclass(frozen=True)
 class HubSource(Source):
-    """A data set on the Hub at one commit. Videos are downloaded by `fetch_videos`."""
+    """A data set on the Hub at one commit. `fetch_videos` downloads videos."""
 
     repo_id: str
     sha: str
@@ -110,7 +112,9 @@ class HubSource(Source):
 
     @cached_property
     def files(self) -> list[str]:
-        """All file paths of the commit, sorted. A commit never changes, so they are requested once and cached."""
+        """Return all file paths of the commit, sorted. A commit never changes, so the paths are requested once and
+        cached.
+        """
         path = self.root.parent / "files.json"
         if path.is_file():
             return [str(name) for name in json.loads(path.read_text(encoding="utf-8"))]
@@ -126,7 +130,7 @@ class HubSource(Source):
         return [name for name in self.files if is_archive(name)]
 
     def fetch(self, patterns: list[str], content: str, quiet: bool = False) -> Path:
-        """Download the matching files, and return the folder that contains them under their paths."""
+        """Download the matching files, and return the folder that contains these files under their paths."""
         with _explaining_errors(f"downloading {content}", self.repo_id):
             return Path(
                 huggingface_hub.snapshot_download(
@@ -141,13 +145,13 @@ class HubSource(Source):
             )
 
     def missing_videos(self, video_ids: Iterable[str]) -> tuple[str, ...]:
-        """Return the videos, sorted, whose files are not under `root`."""
+        """Return the sorted ids of the videos whose files are not under `root`."""
         return tuple(name for name in sorted(set(video_ids)) if not (self.root / name / VIDEO_FILE).is_file())
 
     def fetch_videos(self, video_ids: Iterable[str], *, quiet: bool = False) -> None:
         """Download the missing videos, and warn of videos that the release annotates but does not contain.
 
-        Raises SourceError for an unknown id, and for a download that fails; a second call resumes the download.
+        Raises SourceError for an unknown id or a failed download. A second call resumes the download.
         """
         requested = sorted(set(video_ids))
         annotated = sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
@@ -161,7 +165,7 @@ class HubSource(Source):
             for name in names:
                 _place(snapshot / paths[name], self.root / name / VIDEO_FILE, paths[name])
         missing = self.missing_videos(requested)
-        # An archive named after a missing video is the likeliest to hold it, and mostly spares the others.
+        # An archive named after a missing video probably contains it, so that mostly no other archive is needed.
         for archive in sorted(self.archives, key=lambda name: archive_stem(name) not in missing):
             if self.missing_videos(requested):
                 self.place_archive(archive, quiet=quiet)
@@ -171,7 +175,7 @@ class HubSource(Source):
             log.warning("%s: holds no %s of %s, %s", self.label, VIDEO_FILE, _brief(absent), reason)
 
     def place_annotations(self, paths: Mapping[str, str]) -> None:
-        """Download the annotation files, by video id, and place them under `root`."""
+        """Download the annotation files, whose paths are given by video id, and place them under `root`."""
         targets = {video_id: self.root / video_id / ANNOTATION_FILE for video_id in paths}
         if all(target.is_file() for target in targets.values()):
             return
@@ -189,7 +193,7 @@ class HubSource(Source):
             _place(path, self.root / path.parent.name / path.name, name)
 
     def paths_by_video(self, file_name: str) -> dict[str, str]:
-        """Return {video id: path} of the files called `file_name`, each in a folder named after its video."""
+        """Return {video id: path} for the files called `file_name`. Each file is in a folder named after its video."""
         paths: dict[str, str] = {}
         for path in self.files:
             parts = PurePosixPath(path).parts
@@ -214,16 +218,16 @@ def open_source(
 ) -> Source:
     """Open a local release folder, or the Hub data set `org/name` at `revision` (a commit, branch or tag).
 
-    A string that names an existing folder is a folder; give a `Path` to exclude the Hub. Without a revision, the newest
-    commit is used, and a warning explains how to pin it.
+    A string that names an existing folder stands for that folder. Give a `Path` to exclude the Hub. Without a revision,
+    the newest commit is used, and a warning explains how to pin it.
 
     Args:
-        cache_dir: for the Hub's files (in `hub`) and the releases (in `barista_bench`); by default huggingface_hub's
-            cache.
-        endpoint: address of another Hub than huggingface.co.
+        cache_dir: folder for the Hub's files (in `hub`) and the releases (in `barista_bench`); by default
+        huggingface_hub's cache.
+        endpoint: address of a Hub other than huggingface.co.
 
     Raises:
-        SourceError: there is no release, or it cannot be fetched.
+        SourceError: there is no release, or the release cannot be fetched.
         ConfigError: a local folder has no revisions.
     """
     is_hub_id = isinstance(source, str) and _HUB_ID.fullmatch(source) is not None
@@ -247,8 +251,8 @@ def open_source(
 def commit_of_release(name: str) -> str | None:
     """Return the newest commit of a release on the Hub.
 
-    None if `name` is a path or no Hub id, if the Hub cannot be asked, or if the data set holds no scene graphs: then it
-    is not a release that this package can build.
+    The result is None if `name` is a path or no Hub id, or if the Hub cannot be reached. It is also None if the data
+    set contains no scene graphs, since this package cannot build such a data set.
     """
     if _HUB_ID.fullmatch(name) is None or Path(name).expanduser().exists():
         return None
@@ -290,7 +294,7 @@ def _open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, 
 
 
 def _commit(repo_id: str, revision: str | None, endpoint: str | None, releases: Path) -> str:
-    """Return the present commit of a branch, a tag or (for None) the default branch."""
+    """Return the current commit of a branch, a tag or (for None) the default branch."""
     cached_shas = sorted(path.name for path in releases.glob("*") if _SHA.fullmatch(path.name))
     cached_note = f" (in the cache: {', '.join(cached_shas)})" if cached_shas else ""
     with _explaining_errors(f"resolving the revision {revision or 'main'}{cached_note}", repo_id):
@@ -322,5 +326,5 @@ def _place(origin: Path, target: Path, name: str) -> None:
 
 
 def _brief(names: Sequence[str]) -> str:
-    """Return the first few names, for a message."""
+    """Return the first few names for a message."""
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,4 +1,4 @@
-"""The scene graph as tables for analysis or training: one Arrow table per video and config."""
+"""Make tables of a scene graph for analysis or training: one Arrow table per video and config."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _ATTRIBUTES = {
     "target_category": "target.category",
     "relation_type": "type",
 }
-"""Columns that are called otherwise in the graph's records."""
+"""Columns that have another name in the graph's records."""
 _TYPES = {
     "frame_index": "int32", "instances": "int32", "width": "int32", "height": "int32", "fps": "float64",
     "row": "int64", "start": "int64", "end": "int64",
 }  # fmt: skip
-"""Types of the columns that are not text."""
+"""Types of all columns that are not text."""
 _SEGMENT = ("class_id", "name", "start", "end", "row")
 GRAPH_TABLES: dict[str, tuple[str, ...]] = {
     "graph_frames": ("frame_index", "instances", "preparation", "device", "width", "height", "fps"),
@@ -44,8 +44,8 @@ GRAPH_TABLES: dict[str, tuple[str, ...]] = {
     "graph_activities": _SEGMENT,
     "graph_steps": _SEGMENT,
 }  # fmt: skip
-"""Config name to its columns after `video_id`. Ranges are [start, end) in frames, boxes [x, y, width, height] in
-pixels, `row` the record's index in the annotation file."""
+"""The columns of each config after `video_id`. Ranges are [start, end) in frames, and boxes are [x, y, width, height]
+in pixels. `row` is the record's index in the annotation file."""
 
 
 def table_features(config: str) -> Features:
@@ -60,7 +60,7 @@ def table_features(config: str) -> Features:
 
 
 def video_table(config: str, scene_graph: SceneGraph, video_id: str) -> pa.Table:
-    """Return one video's rows of a graph config, with its `video_id` as first column."""
+    """Return one video's rows of a graph config. `video_id` is the first column."""
     import pyarrow as pa
 
     graph = scene_graph[video_id]
@@ -93,7 +93,7 @@ def _records(config: str, graph: VideoGraph) -> Columns:
 
 
 def _segmentations(graph: VideoGraph, rows: Iterable[int]) -> list[dict[str, Any] | None]:
-    """Return encodings as in the file; polygons and damaged masks are null here and listed by `validate`."""
+    """Return mask encodings as in the file. Polygons and damaged masks become null; `validate` lists them."""
     annotations = zip(graph.records.rows_of("annotations"), graph.records.release.annotations, strict=True)
     masks = {row: annotation.segmentation for row, annotation in annotations}
     encodings: list[dict[str, Any] | None] = []

@@ -1,6 +1,6 @@
-"""All tasks' examples about one frame, joined by their objects.
+"""Find all tasks' examples about one frame, and join the examples by their objects.
 
-Every example lists its objects in `evidence.object_ids`, so that you can follow a failure in one task to other tasks'
+Every example lists its objects in `evidence.object_ids`. So you can follow a failure in one task to other tasks'
 questions about the same objects. A clip or segment covers the span of its frames.
 """
 
@@ -15,7 +15,7 @@ from barista_bench.core.task import Example, ExplanationRow, Prediction, evidenc
 from barista_bench.files.text_out import make_printable, one_line
 
 NEAR_FRAMES = 30
-"""Frames to either side to search for related examples: mostly a second."""
+"""Number of frames on either side that are searched for related examples: usually about a second."""
 _SHORT_ID = 8
 _REFERENCE_LINES = 12
 _PIXELS = BoxFormat("xyxy", None)
@@ -23,7 +23,9 @@ _PIXELS = BoxFormat("xyxy", None)
 
 @dataclass(frozen=True, slots=True)
 class TracedExample:
-    """An example, the distance of its span in frames (0: it covers the frame), and the objects it shares."""
+    """An example, the distance of its span from the frame in frames (0 if the span covers it), and the shared
+    objects.
+    """
 
     example: Example
     distance: int
@@ -32,7 +34,9 @@ class TracedExample:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The questions about one frame: `here` are the examples that show it, `near` the related examples around it."""
+    """The questions about one frame. `here` has the examples that show the frame, `near` the related examples around
+    it.
+    """
 
     video_id: str
     frame: int
@@ -41,7 +45,7 @@ class Trace:
     near: tuple[TracedExample, ...]
 
     def objects(self) -> dict[str, tuple[str, ...]]:
-        """Return object id -> the tasks about it, objects with most tasks first."""
+        """Return the tasks about each object, by object id. Objects with most tasks come first."""
         tasks: dict[str, dict[str, None]] = {}
         for traced in (*self.here, *self.near):
             for object_id in evidence_objects(traced.example):
@@ -52,10 +56,10 @@ class Trace:
 def trace(
     examples_by_task: Mapping[str, Iterable[Example]], video_id: str, frame: int, *, within: int = NEAR_FRAMES
 ) -> Trace:
-    """Return examples that show the frame, and examples within some frames of it that share an object with them.
+    """Return examples that show the frame, and nearby examples that share an object with these.
 
-    If no example shows the frame, all examples within the range are near. Tasks are in the given order, examples by
-    their distance, then by their id.
+    Nearby means at most `within` frames away. If no example shows the frame, all nearby examples are returned. Tasks
+    are in the given order. Examples are sorted by distance, then by id.
     """
     by_task = [[e for e in examples if e.video_id == video_id] for examples in examples_by_task.values()]
     showing = [[e for e in examples if any(f.frame_index == frame for f in e.frames)] for examples in by_task]
@@ -83,7 +87,7 @@ def _sort_key(traced: TracedExample) -> tuple[int, int, str]:
 
 
 def as_text(trace: Trace) -> str:
-    """Format the trace for people: examples with their references in words, then objects and their tasks."""
+    """Format the trace for people: first examples with references in words, then objects with tasks."""
     where = f"{make_printable(trace.video_id)}, frame {trace.frame}: "
     if not trace.here and not trace.near:
         return f"{where}no example shows it, and none lies within {trace.within} frames.\n"
@@ -121,14 +125,14 @@ def _example_lines(traced: TracedExample) -> list[str]:
 
 
 def explained_reference(example: Example) -> tuple[ExplanationRow, ...]:
-    """Explain the reference in the task's words: why the right answer is right."""
+    """Explain, in the task's words, why the reference is right."""
     task = get_task(example.benchmark, example.task)
     parsed = task.parse(task.reference_answer(example, _PIXELS), example.inputs, _PIXELS)
     return task.explain(example, parsed if isinstance(parsed, Prediction) else None).rows
 
 
 def _categories(trace: Trace) -> dict[str, str]:
-    """Return categories of objects by id, if the inputs of any example name them."""
+    """Return the categories of objects by id, if the inputs of any example name the categories."""
     categories: dict[str, str] = {}
     for traced in (*trace.here, *trace.near):
         objects = traced.example.inputs.get("objects")

@@ -1,11 +1,11 @@
-"""Plan the aids that each example is asked with. For an example with k levels:
+"""Plan the aids for each example. For an example with k levels:
 
     full    every set of levels, true and inert: 2 * 2^k - 1 answers
     paths   one order of the levels, true and inert step by step: 2 k + 1 answers
 
-Both designs also ask each false aid separately: one more answer per level. Each view is one more answer, and so is an
-aid with the model's own answers. The content of an example fixes its order. The orders are as even as possible within
-each video.
+Both designs also ask each false aid separately, which adds one answer per level. Each view adds one answer, and each
+aid with the model's own answers adds one. The content of an example determines its order of levels. The orders are as
+even as possible within each video.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ Design: TypeAlias = Literal["full", "paths"]
 Condition: TypeAlias = tuple[Aid | View, ...]
 LevelSet: TypeAlias = frozenset[Level]
 PLAIN: Final = "none"
-"""Folder name of the answers without aids."""
+"""Folder name for the answers without aids."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedExample:
-    """An example, the order of its levels, the levels with a false aid, the aids with own answers, and its views."""
+    """An example with the order of its levels, the levels with a false aid, the aids with own answers, and the
+    views.
+    """
 
     example: Example
     order: tuple[Level, ...]
@@ -39,7 +41,7 @@ class PlannedExample:
     views: tuple[View, ...] = ()
 
     def sets(self, design: Design) -> Iterator[LevelSet]:
-        """Yield the sets of levels that are given together."""
+        """Yield each set of levels that are given together."""
         sizes = range(len(self.order) + 1)
         if design == "paths":
             yield from (frozenset(self.order[:size]) for size in sizes)
@@ -85,9 +87,9 @@ def _part_name(part: Aid | View) -> str:
 
 
 def default_design(task: Task, levels: Collection[Level]) -> Design:
-    """Return `paths` for several levels if the primary metric is a mean of sample scores; ratios and mAP need `full`.
+    """Return `paths` for several levels if the primary metric is a mean of sample scores. Ratios and mAP need `full`.
 
-    With one level both ask the same.
+    With one level, both designs ask the same questions.
     """
     return "paths" if len(levels) > 1 and task.primary == task.sample_score else "full"
 
@@ -99,12 +101,12 @@ def plan(
     own: Iterable[Aid] = (),
     views: Collection[View] = (),
 ) -> list[PlannedExample]:
-    """Return the examples that have an aid, each with its order of levels.
+    """Return the examples with an aid, each with its order of levels.
 
     Args:
-        levels: the levels to give; empty for the task's usual ones.
-        own: aids that the model's own answers replace, where it answered.
-        views: the views to ask in, where they can be made.
+        levels: the levels to give. Empty means the task's usual levels.
+        own: aids in which the model's own answers replace the truth, where it answered.
+        views: the views to ask. Views that cannot be made are skipped.
     """
     examples, own = list(examples), list(own)
     groups: dict[tuple[str, tuple[Level, ...]], list[Example]] = defaultdict(list)
@@ -131,14 +133,14 @@ def plan(
 
 
 def _views(example: Example, book: AidBook, views: Collection[View]) -> tuple[View, ...]:
-    """Return the views of an example: nothing is hidden where there is no room for the control."""
+    """Return the views of an example. Evidence is not hidden if there is no room for the control."""
     made = tuple(view for view in views if book.viewed(example, view))
     lacks_control = "hide_elsewhere" in views and "hide_elsewhere" not in made
     return tuple(view for view in made if not (lacks_control and view == "hide_evidence"))
 
 
 def ids_by_condition(planned: Sequence[PlannedExample], design: Design) -> Mapping[Condition, list[str]]:
-    """Return the ids of the examples of each condition, the condition without aids first."""
+    """Map each condition to the ids of its examples. The condition without aids comes first."""
     ids: dict[Condition, list[str]] = defaultdict(list)
     for each in planned:
         for condition in each.conditions(design):

@@ -1,8 +1,8 @@
 """Estimate each level's share of the gain from aids, with confidence intervals over videos.
 
-All values are (1 + 2V,) arrays for V units (videos): with all units, without each unit in turn, and with each unit
-only. These are the rows of `core.resampling.interval_weights`. So differences are paired, and intervals are computed as
-everywhere in the package.
+All values are (1 + 2V,) arrays for V units (videos): the value with all units, the values without each unit in turn,
+and the values with each unit only. They correspond to the rows of `core.resampling.interval_weights`. So differences
+are paired, and intervals are computed as in the rest of the package.
 
     gain        Shapley value of a level in S(all aids) - S(none)
     inert       the same for the inert control
@@ -27,15 +27,18 @@ from barista_bench.diagnosis.conditions import LevelSet
 
 _NO_ERROR: Final = 1e-9
 BELIEF: Final = 0.1
-"""A model believes any text if inert aids turn more right answers wrong than true aids do, by more than this share."""
+"""Threshold for belief in any text: how much more often inert aids turn right answers wrong than true aids do."""
 ALPHA: Final = 0.05
 USED: Final = 0.5
-"""An aid counts as unused if answers follow it less often than this."""
+"""Share of followed answers below which an aid counts as unused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value, its 95 % interval over videos, and p of a two-sided test against zero; NaN if not available."""
+    """A value, its 95 % interval over videos, and the p-value of a two-sided test against zero.
+
+    NaN if not available.
+    """
 
     value: float
     low: float
@@ -47,8 +50,8 @@ class Estimate:
 class LevelEstimates:
     """The effects of the aids of one level.
 
-    `uptake` is the share of answers that follow the false aid. `clear` is the same share among the answers that agree
-    with the false aid or with the truth, so other faults do not lower it.
+    `uptake` is the share of answers that follow the false aid. `clear` is this share among the answers that agree with
+    the false aid or with the truth, so other errors do not lower it.
     """
 
     gain: Estimate
@@ -67,8 +70,9 @@ class Estimates:
     Args:
         plain: the score without aids.
         remainder: 1 minus the score with all aids.
-        text: the score with all inert aids minus the score without aids: the effect of any text.
-        belief: the score with all true aids minus the score with all inert aids, over answers right without aids.
+        text: the score with all inert aids minus the score without aids, which is the effect of any text.
+        belief: the score with all true aids minus the score with all inert aids, over answers that are right without
+            aids.
     """
 
     plain: Estimate
@@ -79,7 +83,7 @@ class Estimates:
 
 
 def estimate_of(values: Floats, bounds: Bounds = DIFFERENCE) -> Estimate:
-    """Return the estimate of a score from its (1 + 2V,) values."""
+    """Compute the estimate of a score from its (1 + 2V,) values."""
     point, count = float(values[0]), int((~np.isnan(values[1:].reshape(2, -1)[1])).sum())
     interval = metric_interval(values, bounds)
     if interval is None:
@@ -90,7 +94,10 @@ def estimate_of(values: Floats, bounds: Bounds = DIFFERENCE) -> Estimate:
 
 
 def _p_of_zero(point: float, left_out: Floats, count: int) -> float:
-    """Return p by Student's test of the jackknife; if all units agree, from the chance that so many units do."""
+    """Return the p-value of Student's test on the jackknife.
+
+    If all units agree, return the probability that so many units agree by chance.
+    """
     from scipy.special import stdtr
 
     others = left_out[~np.isnan(left_out)]
@@ -101,7 +108,7 @@ def _p_of_zero(point: float, left_out: Floats, count: int) -> float:
 
 
 def shapley(level: Level, levels: Iterable[Level], score: Callable[[LevelSet], Floats]) -> Floats:
-    """Return the Shapley value of a level, given the score of each set of levels."""
+    """Return the Shapley value of a level from the scores of all sets of levels."""
     others = [other for other in levels if other != level]
     count, total = len(others) + 1, np.zeros(1)
     for size in range(count):
@@ -112,7 +119,7 @@ def shapley(level: Level, levels: Iterable[Level], score: Callable[[LevelSet], F
 
 
 class UnitMeans:
-    """Compute means of samples for the rows of `interval_weights`; `units` names the unit of each sample."""
+    """Computes means of samples for the rows of `interval_weights`. `units` names the unit of each sample."""
 
     def __init__(self, units: Sequence[str]) -> None:
         names = sorted(set(units))
@@ -124,7 +131,7 @@ class UnitMeans:
         return self._weights @ np.bincount(self._columns, values, minlength=self._weights.shape[1])
 
     def mean(self, values: Floats, weights: Floats | None = None) -> Floats:
-        """Return the (1 + 2V,) means of (S,) values, weighted by (S,) weights."""
+        """Return the means (1 + 2V,) of (S,) values, weighted by (S,) weights."""
         weights = np.ones_like(values) if weights is None else weights
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.sums(values * weights) / self.sums(weights)
@@ -136,8 +143,9 @@ class PathScores:
 
     Args:
         units: (E,) the video of each example.
-        position: (E, K) integers: the place of each level in the example's order; -1 if the example has no such aid.
-        true, inert: (E, K + 1) scores after each number of aids; after an example's last aid the score is repeated.
+        position: (E, K) integers: the position of each level in the example's order, or -1 if the example has no such
+            aid.
+        true, inert: (E, K + 1) scores after each number of aids. After an example's last aid the score is repeated.
     """
 
     units: Sequence[str]
@@ -148,7 +156,7 @@ class PathScores:
 
 
 def _steps(scores: Floats, position: NDArray[np.int64]) -> Floats:
-    """Return the (E, K) gain of each level at its place; zero if the example has no such aid."""
+    """Return the gain of each level at its position (E, K). The gain is zero if the example has no such aid."""
     gains = np.diff(scores, axis=1)
     return np.where(position >= 0, np.take_along_axis(gains, np.maximum(position, 0), axis=1), 0.0)
 
@@ -174,7 +182,7 @@ def path_metrics(scores: PathScores) -> dict[str, Floats]:
 def game_metrics(
     levels: tuple[Level, ...], true: Mapping[LevelSet, Floats], inert: Mapping[LevelSet, Floats]
 ) -> dict[str, Floats]:
-    """Return the values of the design `full` by name, from the (1 + 2V,) scores of every set of levels."""
+    """Return the values of the design `full` by name, from the scores (1 + 2V,) of every set of levels."""
     everything, nothing = frozenset(levels), frozenset[Level]()
     metrics = {"plain": true[nothing], "all": true[everything], "text": inert[everything] - inert[nothing]}
     for level in levels:
@@ -186,15 +194,15 @@ def game_metrics(
 
 
 def belief_metric(units: Sequence[str], plain: Floats, true_all: Floats, inert_all: Floats) -> Floats:
-    """Return the (1 + 2V,) means of `true_all - inert_all`, weighted by the scores without aids."""
+    """Return the means (1 + 2V,) of `true_all - inert_all`, weighted by the scores without aids."""
     return UnitMeans(units).mean(true_all - inert_all, plain)
 
 
 def uptake_metrics(units: Sequence[str], followed: Floats, kept: Floats) -> tuple[Floats, Floats]:
-    """Return the (1 + 2V,) values of `uptake` and `clear`.
+    """Return the values (1 + 2V,) of `uptake` and `clear`.
 
     Args:
-        followed: (E,) share of the answers to the false aid that follow it; NaN if there is no such aid.
+        followed: (E,) share of the answers with the false aid that follow the aid. NaN if there is no such aid.
         kept: (E,) share of these answers that agree with the truth.
     """
     known = ~np.isnan(followed)
@@ -233,16 +241,19 @@ def estimates_of(
 
 
 def cause_p(estimates: LevelEstimates) -> float:
-    """Return the larger p of `gain` and `share`; 1 if an interval includes zero or less: the level is then no cause."""
+    """Return the larger p-value of `gain` and `share`.
+
+    If an interval includes zero or less, return 1, since the level is no cause.
+    """
     gain, share = estimates.gain, estimates.share
     return max(gain.p, share.p) if gain.low > 0 and share.low > 0 else 1.0
 
 
 def is_unused(estimates: LevelEstimates) -> bool:
-    """Return whether an aid is unused: few answers follow a false aid, and `clear` is not surely above one half."""
+    """Return whether an aid is unused: few answers follow the false aid, and `clear` is not clearly above one half."""
     return estimates.uptake.high < USED and not estimates.clear.low > USED
 
 
 def believes_any_text(estimates: Estimates) -> bool:
-    """Return whether inert text turns many right answers wrong, and true text of the same length does not."""
+    """Return whether inert text turns many right answers wrong while true text of the same length does not."""
     return estimates.text.value < 0 and estimates.text.p < ALPHA and estimates.belief.low > BELIEF

@@ -1,4 +1,4 @@
-"""Read and write `diagnosis.json`, and put diagnoses into sentences and a table."""
+"""Read and write `diagnosis.json`, and describe diagnoses in sentences and a table."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ from barista_bench.tables import Ranged, Table, Value, number_columns, text_colu
 
 DIAGNOSIS_FILE: Final = "diagnosis.json"
 NOTHING_MISSING: Final = 0.995
-"""A score above this leaves too little missing to look for a cause."""
+"""Score above which too little is missing to look for a cause."""
 
 
 CLAIMING: Final = ("grounding", "hand_object", "relations")
-"""Tasks whose truth changes when the evidence is hidden: an answer that still agrees claims what is not visible."""
+"""Tasks whose truth changes if the evidence is hidden.
+
+An answer that still agrees claims facts that are not visible.
+"""
 
 
 class Measured(Strict):
-    """An estimate as JSON: None instead of NaN. Interval and p need at least two videos."""
+    """An estimate as JSON, with None instead of NaN. The interval and the p-value need at least two videos."""
 
     value: float | None
     low: float | None
@@ -60,9 +63,9 @@ class Measured(Strict):
 class LevelDiagnosis(Strict):
     """The effects of the aids of one level, as in `estimates`.
 
-    `p` tests the level as a cause, before Holm's correction. `is_unused` is true if few answers follow a false aid.
-    `followed_plain` is the share of answers without aids that agree with the false aids: uptake by chance. `by_video`
-    are the values of `share` with all videos, without each video in turn, and with each video only.
+    `p` tests whether the level is a cause, before Holm's correction. `is_unused` is true if few answers follow a false
+    aid. `followed_plain` is the share of answers without aids that agree with the false aids by chance. `by_video`
+    holds the values of `share` with all videos, without each video in turn, and with each video only.
     """
 
     gain: Measured
@@ -80,9 +83,10 @@ class LevelDiagnosis(Strict):
 
 
 class Compared(Strict):
-    """Mean sample scores of the same examples before and after a change: a view, or own answers in place of the truth.
+    """Mean sample scores of the same examples before and after a change.
 
-    `change` is `after` minus `before`, paired within examples.
+    The change is a view, or own answers in place of the truth. `change` is `after` minus `before`, paired within
+    examples.
     """
 
     name: Line
@@ -96,13 +100,14 @@ class Diagnosis(Strict):
     """The diagnosis of one model in one task.
 
     Args:
-        metric: the task's primary metric; all scores are in it.
-        by_words: whether the metric only compares words, which aids supply.
-        asked: the levels that the task asks about; empty if it asks for a conclusion.
-        left_out: reason to the number of examples left out of all conditions.
-        unreadable: condition to status to the number of answers without a prediction.
-        views: each view beside the plain answers. `own`: aids with the model's own answers beside the true ones.
-        causes: example id to the smallest sets of levels that mend it. `false_cause_rate`: see `single_causes`.
+        metric: the task's primary metric. All scores are values of this metric.
+        by_words: whether the metric only compares words. Aids supply such words.
+        asked: the levels about which the task asks. Empty if it asks for a conclusion.
+        left_out: maps each reason to the number of examples that all conditions leave out.
+        unreadable: maps each condition and status to the number of answers without a prediction.
+        views: each view compared with the plain answers. `own` compares aids with own answers with the true aids.
+        causes: maps each example id to the smallest sets of levels that correct its answer. `single_causes` defines
+            `false_cause_rate`.
         video_ids: the videos in the order of `by_video`.
     """
 
@@ -137,12 +142,12 @@ class Diagnosis(Strict):
 
     @property
     def remainder_name(self) -> str:
-        """The name of the remainder; it is reasoning only if the task asks about no level."""
+        """Return the name of the remainder. The remainder is reasoning only if the task asks about no level."""
         return "asked level or reasoning" if self.asked else "reasoning"
 
 
 class DiagnosisFile(Strict):
-    """The content of `diagnosis.json`; `diagnoses` is empty until `diagnose` has finished."""
+    """The content of `diagnosis.json`. `diagnoses` is empty until `diagnose` has finished."""
 
     schema_version: Literal[1] = 1
     diagnoses: list[Diagnosis] = Field(default_factory=list)
@@ -154,7 +159,7 @@ def levels_of(
     examples: Mapping[Level, int],
     shares: Mapping[Level, Floats],
 ) -> dict[Level, LevelDiagnosis]:
-    """Return the levels in the form of `diagnosis.json`; `shares` are the (1 + 2V,) values of each share."""
+    """Return the levels in the form of `diagnosis.json`. `shares` holds the values (1 + 2V,) of each share."""
     return {
         level: LevelDiagnosis(
             **{
@@ -189,14 +194,14 @@ def read_diagnoses(folders: Iterable[str | Path]) -> list[Diagnosis]:
 
 
 def causes(diagnoses: Sequence[Diagnosis]) -> dict[tuple[str, str, Level], float]:
-    """Return (model, task, level) to p after Holm's correction over all levels, tasks and models."""
+    """Map (model, task, level) to the p-value after Holm's correction over all levels, tasks and models."""
     keys = [(each.model, each.task, level) for each in diagnoses for level in each.levels]
     values = [level.p if level.p is not None else 1.0 for each in diagnoses for level in each.levels.values()]
     return dict(zip(keys, holm(values), strict=True)) if keys else {}
 
 
 def compared_shares(diagnoses: Sequence[Diagnosis]) -> Table:
-    """Return the difference of the shares of each pair of models in a task and level, paired over videos.
+    """Return the difference in share between each pair of models per task and level, paired over videos.
 
     Only diagnoses of the same examples and videos are compared. Holm's correction covers the table.
     """
@@ -227,7 +232,7 @@ def _values(diagnosis: Diagnosis, level: Level) -> Floats:
 
 
 def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
-    """Return the findings of a diagnosis as sentences; `adjusted` is the result of `causes`."""
+    """Return the findings of a diagnosis as sentences. `adjusted` is the result of `causes`."""
     d = diagnosis
     what = " by word overlap" if d.by_words else ""
     missing = None if d.plain.value is None else 1 - d.plain.value
@@ -251,7 +256,7 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
 
 
 def headline(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> str:
-    """Return what the model misses, and the finding on the level with the largest share."""
+    """Return a sentence on the missing score and on the level with the largest share."""
     shares = {level: abs(told.share.value or 0.0) for level, told in diagnosis.levels.items()}
     largest = max(shares, key=lambda level: shares[level])
     own = _level_sentences(diagnosis, largest, adjusted)
@@ -259,7 +264,7 @@ def headline(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], flo
 
 
 def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
-    """Return what the aid of a level does, and whether the level is a cause."""
+    """Return sentences on the effect of a level's aid, and on whether the level is a cause."""
     told, name = diagnosis.levels[level], _GIVEN[level]
     control = "as many other pictures" if level in PICTURES else "inert text of the same length"
     turned = f"Given {name}, {_in_words(told.gain)}; given {control}, {_in_words(told.inert)}"
@@ -273,7 +278,6 @@ def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: Mapping[tuple
 
 
 def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
-    """Return a sentence for each view and each aid with own answers."""
     changes = {each.name: each for each in (*diagnosis.views, *diagnosis.own)}
     found = []
     for name, each in changes.items():
@@ -297,7 +301,7 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
 
 
 def _in_words(gain: Measured) -> str:
-    """Return a gain in words: "turns right", or "turns wrong" for a loss."""
+    """Describe a gain as "turns right", or a loss as "turns wrong"."""
     if gain.value is None or gain.value >= 0 or gain.low is None or gain.high is None:
         return f"{gain.in_words} of it turns right"
     lost = Measured(value=-gain.value, low=-gain.high, high=-gain.low, p=gain.p)
@@ -317,7 +321,7 @@ _GIVEN: Final[dict[Level, str]] = {
 
 
 def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
-    """Return a table with a row for each model, task and level, and rows for the remainder and any text."""
+    """Return a table with a row per model, task and level, and rows for the remainder and for any text."""
     adjusted = causes(diagnoses)
     columns = (
         *text_columns("task", "model", "level"),
@@ -362,7 +366,7 @@ def _text_finding(diagnosis: Diagnosis) -> str:
 
 
 def _format_short(value: float) -> str:
-    """Return two decimals without a leading zero, as in papers.
+    """Format a number with two decimals and without a leading zero, as in papers.
 
     >>> _format_short(0.214), _format_short(-0.03), _format_short(1), _format_short(-0.001)
     ('.21', '-.03', '1.00', '.00')

@@ -1,6 +1,6 @@
 """Diagnose a model with ordinary runs, one per condition, in `OUT/<condition>/<task>`.
 
-You can stop a diagnosis and start it again: it asks only for the missing answers.
+A diagnosis can be stopped and started again. It then asks only for the missing answers.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class DiagnoseConfig(RunConfig):
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """One task of a diagnosis before the model is asked. `lacking` counts the examples without an aid."""
+    """One task of a diagnosis, before the model is asked. `lacking` counts the examples without an aid."""
 
     opened: OpenedTask
     book: AidBook
@@ -107,7 +107,7 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
 
     Raises:
         ConfigError: a task has no aids.
-        DataError: the dataset has no graph, or no example has an aid with an inert control.
+        DataError: the dataset has no graph, or no aid with an inert control can be made for any example.
     """
     planned_tasks = []
     for opened in open_tasks(config):
@@ -134,7 +134,7 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
 
 
 def _usual_levels(opened: OpenedTask) -> list[Level]:
-    """Return the levels that a diagnosis gives by default: pictures only if the video can be read."""
+    """Return the levels that a diagnosis gives by default. Pictures are given only if the video can be read."""
     levels = list(task_levels(opened.task).aids)
     if opened.examples.is_linked:
         return levels
@@ -146,7 +146,7 @@ def _usual_levels(opened: OpenedTask) -> list[Level]:
 
 
 def _own_answers(aid: Aid, book: AidBook, opened: OpenedTask, config: DiagnoseConfig) -> OwnBoxes:
-    """Return the boxes that the model answered. If one is missing, write the questions and raise DataError."""
+    """Return the boxes that the model answered. If a box is missing, write the questions and raise DataError."""
     examples = opened.examples.examples
     found = own_boxes(aid.run) if (Path(aid.run) / CONFIG_FILE).is_file() else {}
     asked = upstream_questions(book, examples, aid.level)
@@ -174,7 +174,7 @@ def _condition_run(config: DiagnoseConfig, planned: PlannedTask, condition: Cond
 
 
 def plan_lines(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask]) -> list[str]:
-    """Return the printed plan: answers by task and condition, and their maximum cost if prices are set."""
+    """Return the plan as lines: answers by task and condition, and their maximum cost if prices are set."""
     lines, cost = [], 0.0
     for planned in planned_tasks:
         name, count = planned.opened.task.name, planned.answers(config.repetitions)
@@ -193,11 +193,11 @@ def plan_lines(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask]) -> 
 
 
 def ask_all(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask], tell: Callable[[str], None]) -> Session:
-    """Ask for the missing answers of every condition; load the model once."""
+    """Ask for the missing answers of every condition. The model is loaded only once."""
     Shard.refuse_several()
     config.out.mkdir(parents=True, exist_ok=True)
     if not read_diagnoses([config.out]):
-        write_diagnoses(config.out, [])  # marks the folder, so its runs count as runs of a diagnosis
+        write_diagnoses(config.out, [])  # marks the folder so that its runs count as runs of a diagnosis
     model = open_model(config, Shard(), [planned.opened for planned in planned_tasks])
     total = Session()
     for planned in planned_tasks:
@@ -213,7 +213,7 @@ def diagnose(config: DiagnoseConfig, *, tell: Callable[[str], None] = lambda lin
     """Ask, score and write `diagnosis.json`.
 
     Raises:
-        ConfigError, DataError, ModelError, BudgetError: as in `run` and `score`.
+        ConfigError, DataError, ModelError, BudgetError: the same as in `run` and `score`.
     """
     planned_tasks = plan_tasks(config)
     for line in plan_lines(config, planned_tasks):
@@ -226,12 +226,12 @@ def diagnose(config: DiagnoseConfig, *, tell: Callable[[str], None] = lambda lin
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """Answers by condition, example and repetition, for the examples with an answer in every condition."""
+    """Answers by condition, example and repetition. Only examples with an answer in every condition are included."""
 
     planned: list[PlannedExample]
     samples: Mapping[Condition, Mapping[str, Sequence[ScoredSample]]]
     name: str
-    """The metric of sample scores."""
+    """Name of the sample score."""
 
     def scores(self, planned: PlannedExample, condition: Condition) -> list[ScoredSample]:
         return list(self.samples[condition][planned.example.example_id])
@@ -246,7 +246,7 @@ class _Answers:
 
 
 def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
-    """Score the runs of one task, write their results and return the diagnosis; the model is not asked."""
+    """Score the runs of one task, write their results and return the diagnosis. The model is not asked."""
     task, design = planned.opened.task, planned.design
     runs = {}
     for condition in planned.conditions:
@@ -355,10 +355,11 @@ def _game_metrics(task: Task, answers: _Answers, levels: tuple[Level, ...], unit
 
 
 def _measure_followed(task: Task, book: AidBook, answers: _Answers, level: Level) -> tuple[Floats, Floats, Floats]:
-    """Return three (E,) shares of answers; NaN for examples without a false aid.
+    """Return three shares of answers (E,), with NaN for examples without a false aid.
 
-    The shares are: answers to the false aid that are nearer to its target than to the truth; answers to the false aid
-    that are nearer to the truth; answers without aids that are nearer to the target of the false aid.
+    The first share counts answers with the false aid that are nearer to its target than to the truth. The second counts
+    answers with the false aid that are nearer to the truth. The third counts answers without aids that are nearer to
+    the target of the false aid.
     """
     rows = []
     for each in answers.planned:

@@ -1,8 +1,8 @@
-"""Say which levels made single answers wrong, where repetitions and a control allow it.
+"""Find the levels that made single answers wrong, if repetitions and a control allow it.
 
-A set of levels is a cause of a wrong example if the example is right with the aids of this set and of every larger set,
-in all repetitions. Smallest sets are listed, all of them. The same rule applied to the inert aids, which hold as many
-answers and cannot mend anything, gives the false rate.
+A set of levels is a cause of a wrong example if the example is right in all repetitions with the aids of this set and
+of every larger set. All smallest sets are listed. The same rule, applied to the inert aids, gives the false rate. Inert
+aids have as many answers and cannot correct an answer.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from barista_bench.aids.levels import Level
 from barista_bench.diagnosis.conditions import Condition, Design, LevelSet, PlannedExample, inert, true
 
 RIGHT: Final = 0.5
-"""A sample score of at least this is right, a lower one wrong."""
+"""Minimum sample score of a right answer. Lower scores are wrong."""
 LEAST_REPETITIONS: Final = 2
 MOST_FALSE: Final = 0.1
-"""Above this false rate no causes are named."""
+"""False rate above which no causes are named."""
 
 
 class SingleCauses(NamedTuple):
-    """Example id to the smallest sets of levels, and the false rate; None if the answers do not allow the rule."""
+    """Maps example ids to the smallest sets of levels, with the false rate.
+
+    None if the answers do not allow the rule.
+    """
 
     by_example: Mapping[str, list[list[Level]]]
     false_rate: float | None
@@ -33,7 +36,10 @@ def single_causes(
     repetitions: int,
     scores: Callable[[PlannedExample, Condition], Sequence[float]],
 ) -> SingleCauses:
-    """Return the causes of the wrong examples; `scores` are the sample scores of the repetitions in a condition."""
+    """Return the causes of the wrong examples.
+
+    `scores` returns an example's sample scores in a condition, one per repetition.
+    """
     fitting = [each for each in planned if design == "full" or len(each.order) == 1]
     wrong = [each for each in fitting if max(scores(each, ())) < RIGHT]
     if repetitions < LEAST_REPETITIONS or not wrong:

@@ -1,6 +1,7 @@
-"""Compare a model's answers in a view, or with its own answers as an aid, with its plain and its truly aided answers.
+"""Compare answers in a view with plain answers, and answers with own aids with answers with true aids.
 
-All figures are means of sample scores over the examples that have the view or the aid, so they pair within examples.
+All scores are means of sample scores over the examples that have the view or the aid. So they are paired within
+examples.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ Samples = Callable[[PlannedExample, Condition], Sequence[ScoredSample]]
 
 
 class Means(NamedTuple):
-    """What turns samples into mean sample scores."""
+    """The interface that gives mean sample scores."""
 
     task: Task
     samples: Samples
 
     def score(self, planned: PlannedExample, condition: Condition, asked: Example | None = None) -> float:
-        """Return the mean score of an example's answers over repetitions; `asked` is the question in their view."""
+        """Return the mean score of an example's answers over repetitions.
+
+        `asked` is the question in the answers' view.
+        """
         samples = self.samples(planned, condition)
         if asked is None:
             return float(np.mean([sample.scores[self.task.sample_score] for sample in samples]))
@@ -39,9 +43,10 @@ class Means(NamedTuple):
 
 
 def compared_views(book: AidBook, means: Means, planned: Sequence[PlannedExample]) -> list[Compared]:
-    """Return each view beside the plain answers to the same questions.
+    """Compare each view with the plain answers to the same questions.
 
-    Mirrored and reversed questions are split into the ones whose answer changes and the ones whose answer must not.
+    Mirrored and reversed questions are split into questions whose answer changes and questions whose answer must not
+    change.
     """
     found = []
     for view in dict.fromkeys(view for each in planned for view in each.views):
@@ -64,7 +69,7 @@ def _name(view: View, changes: bool) -> str:
 
 
 def compared_own(means: Means, planned: Sequence[PlannedExample]) -> list[Compared]:
-    """Return each aid with the model's own answers beside the true aid."""
+    """Compare each aid with the model's own answers with the true aid."""
     aids: dict[Aid, list[tuple[str, float, float]]] = {}
     for each in planned:
         for aid in each.own:

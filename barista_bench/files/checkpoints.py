@@ -1,4 +1,4 @@
-"""Checkpoints that transformers reads: how to load them, and identifiers of their files that do not depend on place.
+"""Load checkpoints that transformers reads, and identify their files independently of the place where they are stored.
 
 torch and transformers are imported when a checkpoint is loaded, not when this module is imported.
 """
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 Processor = TypeVar("Processor")
 Pretrained: TypeAlias = Any
-"""A model or processor of transformers whose methods differ from family to family."""
+"""A model or processor of transformers. The methods differ between architectures."""
 
 GGUF = ".gguf"
-"""Files of one model, weights and tokenizer in one, named by their path: `FOLDER/NAME.gguf`."""
+"""The suffix of files that hold one model with weights and tokenizer. A path names such a model: `FOLDER/NAME.gguf`."""
 # Files that change an answer: weights, configuration, tokenizer, processor, template, code of the checkpoint.
 _CONTENT = frozenset({".safetensors", ".bin", ".json", ".jinja", ".txt", ".model", ".tiktoken", ".py"})
-# By what transformers says; the first that fits.
+# By the text of transformers' error; the first fitting entry counts.
 _REMEDIES = (
     (r"flashattention\S* has been", "install flash-attn, or leave attn_implementation out"),
     (r"specified `attn_implementation", "leave attn_implementation out"),
@@ -42,13 +42,13 @@ _REMEDIES = (
     (r"\.safetensors|SafetensorError", "a part of its weights is missing or damaged: download it again"),
     (r"requires? the|is required|pip install", "install the library that is named"),
 )
-# What libraries raise at a checkpoint that they cannot read, beside SafetensorError.
+# Errors, beside SafetensorError, that libraries raise for a checkpoint that they cannot read.
 _UNREADABLE = (OSError, ImportError, ValueError, KeyError, TypeError, AttributeError, RuntimeError)
 _REMEDY = "give a folder with config.json and safetensors, or a Hub id that this machine can reach"
 
 
 def folder_hash(folder: Path) -> str:
-    """Return the SHA-256 of the names and bytes of the files of a checkpoint. Hidden files do not count."""
+    """Return the SHA-256 of the names and bytes of a checkpoint's files, without hidden files."""
     total = hashlib.sha256()
     names = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in _CONTENT)
     for name in sorted(names, key=Path.as_posix):
@@ -58,7 +58,7 @@ def folder_hash(folder: Path) -> str:
 
 
 def revision_of(name: str, config: PreTrainedConfig) -> str | None:
-    """Return the revision loaded by this name: the hash of a folder or file, or the Hub commit if it is known."""
+    """Return the revision that this name loaded: the hash of a folder or file, or the Hub commit if known."""
     place = Path(name).expanduser()
     if place.is_file():
         return file_sha256(place)
@@ -71,14 +71,14 @@ def loading_of(model: Pretrained) -> dict[str, Any]:
 
 
 def require_libraries() -> None:
-    """Raise ModelError, naming the extra to install, if torch or transformers is missing."""
+    """Raise ModelError if torch or transformers is missing. The error names the extra to install."""
     require_extra("running a model", "torch", "transformers", extra="run")
 
 
 def device_of(name: str) -> torch.device:
-    """Return the device of a name; `auto` takes a CUDA GPU if available.
+    """Return the device with this name. `auto` selects a CUDA GPU if one is available.
 
-    Raises ModelError if the name is not a device, or names a GPU that this machine does not have.
+    Raises ModelError if there is no such device, or if this machine does not have the named GPU.
     """
     import torch
 
@@ -98,7 +98,9 @@ def device_of(name: str) -> torch.device:
 
 
 def on_device(inputs: Mapping[str, torch.Tensor], device: torch.device, dtype: torch.dtype) -> dict[str, torch.Tensor]:
-    """Move a model's inputs to its device; fractional numbers, such as pixels, get its precision."""
+    """Move a model's inputs to its device. Fractional numbers, such as pixels, are converted to the model's
+    precision.
+    """
     return {
         name: value.to(device, dtype) if value.is_floating_point() else value.to(device)
         for name, value in inputs.items()
@@ -119,20 +121,20 @@ def load_pretrained(
     optional: tuple[str, ...] = (),
     **settings: object,
 ) -> tuple[PreTrainedModel, Processor]:
-    """Load a checkpoint's model, ready on its device, and its processor. Weights must be safetensors.
+    """Load a checkpoint's model onto its device, and load the processor. Weights must be safetensors.
 
     Args:
         name: path of a folder, or `org/name` on the Hub.
-        read_processor: `from_pretrained` of the processor or tokenizer; runs first, since weights take longer.
+        read_processor: `from_pretrained` of the processor or tokenizer. It runs first, since weights take longer.
         read_model: `from_pretrained` of the model.
         kind: the type of model to load, for errors.
         role: the model's purpose for the user, for errors.
         revision: commit, branch or tag of a Hub id.
-        device: see `device_of`; None if `read_model` places the weights.
+        device: as in `device_of`; None if `read_model` places the weights.
         trust_remote_code: run code that comes with the checkpoint.
-        check: raises ModelError for another kind of model, which may lack weights for good reason.
+        check: raises ModelError for another kind of model. Such a model may lack weights for a good reason.
         optional: beginnings of the names of weights that may be missing.
-        settings: for `read_model`, such as `dtype`.
+        settings: arguments for `read_model`, such as `dtype`.
 
     Raises:
         ModelError: the checkpoint is missing, incomplete, of an unknown kind, or an adapter, or it needs a missing
@@ -145,11 +147,11 @@ def load_pretrained(
     shared = {"revision": revision or "main", "trust_remote_code": trust_remote_code}
     with naming_cause(f"{role} {name}: cannot be loaded as {kind}"):
         if find_adapter_config_file(name, revision=revision):
-            # transformers would load its base model as well, which nothing of ours would name.
+            # transformers would also load the base model, which our records would not name.
             remedy = "give the model that it was trained on, and this one as its adapter"
             raise ModelError(f"{role} {name}: is an adapter, no model. Fix: {remedy}")
         processor = read_processor(name, **shared)
-        # Weights of other files are pickles.
+        # Weights in other files are pickles.
         loaded = read_model(name, use_safetensors=True, output_loading_info=True, **settings, **shared)
         model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
         if check:
@@ -166,7 +168,7 @@ def load_pretrained(
 
 @contextmanager
 def naming_cause(failure: str) -> Iterator[None]:
-    """Convert errors of libraries that cannot read a checkpoint into a ModelError with the failure and its cause."""
+    """Convert libraries' errors about an unreadable checkpoint into a ModelError with the failure and its cause."""
     from safetensors import SafetensorError
 
     try:
@@ -182,11 +184,11 @@ def fetch_checkpoint(name: str, revision: str | None = None) -> tuple[Path, str]
     """Return the folder of a checkpoint, and an identifier of its content: a hash, or the commit on the Hub.
 
     Args:
-        name: path of a folder, or `org/name` on the Hub, whose files are downloaded.
+        name: path of a folder, or `org/name` on the Hub. Files on the Hub are downloaded.
         revision: commit, branch or tag of a Hub id.
 
     Raises:
-        ModelError: it cannot be found.
+        ModelError: the checkpoint cannot be found.
     """
     from huggingface_hub import snapshot_download
 
@@ -194,7 +196,7 @@ def fetch_checkpoint(name: str, revision: str | None = None) -> tuple[Path, str]
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder, folder_hash(folder)
-    patterns = [f"*{suffix}" for suffix in sorted(_CONTENT - {".bin"})]  # those would be pickles
+    patterns = [f"*{suffix}" for suffix in sorted(_CONTENT - {".bin"})]  # .bin files are pickles
     with naming_cause(f"model {name}: is not a folder and cannot be fetched"):
         snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     return snapshot, snapshot.name

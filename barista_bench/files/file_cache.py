@@ -1,6 +1,6 @@
-"""Results of reading large files, cached for later processes of this user while the file stays unchanged.
+"""Cache the results of reading large files for later processes of this user, while a file stays unchanged.
 
-A file counts as unchanged while its inode, size and both times are equal, as in git's index. If the cache lacks the
+A file counts as unchanged while its inode, size and both times stay equal, as in git's index. If the cache lacks the
 result or is damaged, the file is read. If the cache cannot be written, the next process reads the file again.
 """
 
@@ -26,10 +26,12 @@ T = TypeVar("T")
 LARGE = 64 * 2**20
 """Size in bytes from which the cache is faster than reading: about a tenth of a second."""
 _SETTLED = 3 * 10**9
-"""Nanoseconds that a file must be unchanged before its results are cached: within a tick of a file system's clock (2
-seconds on some) a change is not visible."""
+"""Nanoseconds for which a file must be unchanged before its results are cached. A change within one tick of a file
+system's clock, up to 2 seconds, is not visible."""
 _MOST_FILES = 2_000
-"""Limit of the cache, 17 bytes per frame for the largest kind; the oldest files are removed first."""
+"""Maximum number of files in the cache. The largest kind takes 17 bytes per frame, and the oldest files are removed
+first.
+"""
 
 
 class FileStamp(NamedTuple):
@@ -40,7 +42,7 @@ class FileStamp(NamedTuple):
     size: int
     mtime_ns: int
     ctime_ns: int
-    """`mtime_ns` can be set at will, also in the future."""
+    """This field is needed because users can set `mtime_ns` to any time, even in the future."""
 
     @classmethod
     def of(cls, path: Path | int) -> FileStamp:
@@ -50,31 +52,33 @@ class FileStamp(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """True if any later change would change the stamp."""
+        """Whether any later change would change the stamp."""
         return abs(time.time_ns() - self.ctime_ns) >= _SETTLED
 
 
 def user_cache(name: str) -> Path:
-    """Return the folder `name` of this package in the user's cache: below `$XDG_CACHE_HOME`, by default `~/.cache`."""
+    """Return this package's folder `name` in the user's cache, which is `$XDG_CACHE_HOME` or by default `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "barista_bench" / name
 
 
 def keep_newest(folder: Path, most: int) -> None:
-    """Remove the oldest files of a cache, so that `most` stay."""
-    with suppress(FileNotFoundError):  # another process does the same
+    """Remove the oldest files of a cache, so that at most `most` files stay."""
+    with suppress(FileNotFoundError):  # another process may remove the file first
         by_age = sorted((file.stat().st_mtime, file) for file in folder.iterdir())
         for _, file in by_age[:-most]:
             file.unlink()
 
 
 def read_cached(path: Path, stamp: FileStamp, name: str, kind: type[T], make: Callable[[], T]) -> T:
-    """Return the result of `make` for a file, from any process and any earlier time, while the file has the same stamp.
+    """Return the result of `make` for a file. An earlier result of any process is reused while the file's stamp is
+    equal.
 
     Args:
-        stamp: of the file, taken before reading.
-        name: of the content, and of the library that reads it. For a file below 64 MiB `make` is always called.
-        kind: type of the result, checked by msgspec; arrays are int64 with one dimension, and may be read-only.
+        stamp: stamp of the file, taken before reading.
+        name: name of the content, and of the library that reads the file. For a file below 64 MiB, `make` is always
+        called.
+        kind: type of the result, checked by msgspec. Arrays are int64 with one dimension, and may be read-only.
     """
     if stamp.size < LARGE or not stamp.is_settled:
         return make()
@@ -103,5 +107,5 @@ def _encode(value: object) -> object:
     return value.tobytes()
 
 
-def _decode(kind: type, value: Any) -> object:  # noqa: ANN401  # as msgspec says it
+def _decode(kind: type, value: Any) -> object:  # noqa: ANN401  # the type that msgspec returns
     return Fraction(value) if kind is Fraction else np.frombuffer(value, np.int64)

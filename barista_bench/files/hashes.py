@@ -1,4 +1,4 @@
-"""SHA-256 of files, which are read once while they stay unchanged."""
+"""Compute SHA-256 hashes of files. An unchanged file is read only once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HASHING = tuple(Lock() for _ in range(64))
 
 
 def read_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, read now. Raises DataError for a file that cannot be read."""
+    """Read a file and return the SHA-256 of its bytes. Raises DataError if the file cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -23,11 +23,13 @@ def read_sha256(path: Path) -> str:
 
 
 def file_sha256(path: Path, *, across_processes: bool = False) -> str:
-    """Return the SHA-256 of a file's bytes, read once while it stays the same, even for simultaneous threads.
+    """Return the SHA-256 of a file's bytes.
+
+    An unchanged file is read only once, even if several threads ask at the same time.
 
     Args:
-        across_processes: reuse a large file's hash in later processes of this user, see `read_cached`. Do not use it to
-            prove that no byte is lost: a failing disk can lose bytes without changing a file's times.
+        across_processes: reuse a large file's hash in later processes of this user (see `read_cached`). Do not use it
+        to prove that no byte is lost, since a failing disk can lose bytes without changing a file's times.
 
     Raises:
         DataError: the file cannot be read.

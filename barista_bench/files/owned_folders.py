@@ -1,7 +1,8 @@
-"""Folders replaced only by the command that owns them.
+"""Replace folders safely: only the command that owns a folder may replace it.
 
-A command replaces a folder only if a list in it names every file. The list is part of a manifest, which is written
-last: `{"files": [path, ...], ...}`. Any other file below the folder stops the command before its first change, and no
+A command replaces a folder only if a list in the folder names every file. The list is part of a manifest, which is
+written
+last: `{"files": [path, ...], ...}`. Any other file below the folder stops the command before its first change. No
 command writes inside a folder of another command.
 
 The new folder is made beside the old one. At the end the old folder is renamed to `.NAME.barista_bench-old`, then the
@@ -28,9 +29,9 @@ from barista_bench.files.writing import name_full_disk, real_path
 
 log = logging.getLogger(__name__)
 MAX_MANIFEST = 2**24
-"""Bytes of one: some KB a config of a dataset, about 100 bytes a file."""
+"""Maximum number of bytes of a manifest, which takes some KB per config of a dataset and about 100 bytes per file."""
 LEFTOVER_AGE = 7 * 24 * 3600
-"""Seconds without a change after which a work folder belongs to no command that still runs."""
+"""Seconds without a change after which a work folder counts as left behind by a dead command."""
 _WORK = ".barista_bench-"
 _REMEDY = "move it away, or choose another folder"
 
@@ -39,8 +40,8 @@ _REMEDY = "move it away, or choose another folder"
 class FolderKind:
     """A kind of folder that a command makes.
 
-    A folder is of this kind if each of `markers` (globs) matches something in it. `parts` are names of folders in it
-    that other commands may write.
+    A folder is of this kind if each of `markers` (globs) matches something in the folder. `parts` are names of
+    subfolders that other commands may write.
     """
 
     name: str
@@ -49,7 +50,7 @@ class FolderKind:
 
     @property
     def manifest(self) -> str:
-        """The file that holds the list, for kinds that are replaced."""
+        """The file that contains the list of files, for kinds that are replaced."""
         return self.markers[0]
 
 
@@ -67,19 +68,20 @@ KINDS = (DATASET, KITCHEN, REPORT, ANALYSIS, STATISTICS, JUDGES, SUBMISSION, RUN
 
 
 def kind_of_folder(folder: Path) -> FolderKind | None:
-    """Return the kind of a folder; None if no command made it."""
+    """Return the kind of a folder; None if no command made the folder."""
     return next((kind for kind in KINDS if all(any(folder.glob(marker)) for marker in kind.markers)), None)
 
 
 def check_place(out: Path, kind: FolderKind | None = None) -> Path:
-    """Check the path of a file or a folder to write, which may already exist.
+    """Check the path of a file or a folder to write. The path may already exist.
 
     Returns:
-        The path, links followed.
+        The path with links followed.
 
     Raises:
-        ConfigError: it is not a `kind`, lies in a folder of another kind, is a link to nothing, or cannot be written.
-        OSError: its name is too long, or leads through a file.
+        ConfigError: the path is not a `kind`, lies in a folder of another kind, is a link to nothing, or cannot be
+        written.
+        OSError: the name is too long, or the path leads through a file.
     """
     target = real_path(out)
     try:
@@ -103,25 +105,27 @@ def check_place(out: Path, kind: FolderKind | None = None) -> Path:
 
 
 def refuse_inside(out: Path, *inputs: str | Path | None) -> None:
-    """Raise ConfigError if `out` is a folder that a command reads, or lies in such a folder."""
+    """Raise ConfigError if `out` is an input folder or lies in an input folder."""
     for folder in inputs:
         if folder is not None and Path(folder).is_dir() and real_path(out).is_relative_to(real_path(folder)):
             raise ConfigError(f"{out}: lies inside {folder}, which is read. Fix: choose another folder")
 
 
 def check_target(out: Path, kind: FolderKind | None = None) -> Path:
-    """Check a folder whose content a command will replace, before its work. Restores it if a command was killed.
+    """Check, before a command's work, a folder that the command will replace.
+
+    If an earlier command was killed, restore the folder.
 
     Args:
-        out: absent, empty, or a link to a folder; otherwise it may hold only the files that its list names.
+        out: a path that is absent, empty, or a link to a folder. Any other folder may contain only files in its list.
         kind: the expected kind; None for a folder that is never replaced.
 
     Returns:
-        The folder, links followed.
+        The folder with links followed.
 
     Raises:
-        ConfigError: as `check_place`; or it is not a folder, is a mount point or the working directory, lies in a
-            folder that is not writable, or holds a file that no list names.
+        ConfigError: as `check_place`. Also if `out` is not a folder, is a mount point or the working directory, lies in
+        a folder that is not writable, or contains a file that no list names.
         OSError: as `check_place`.
     """
     target = check_place(out, kind)
@@ -136,13 +140,13 @@ def check_target(out: Path, kind: FolderKind | None = None) -> Path:
 
 @contextmanager
 def replacing_folder(out: Path, kind: FolderKind | None = None) -> Iterator[Path]:
-    """Give a hidden folder to fill, which replaces `out` at the end with a list of its files. Creates parents.
+    """Give a hidden folder to fill. At the end it gets a list of its files and replaces `out`. Creates parents.
 
     An error leaves `out` unchanged.
 
     Args:
-        out: as in `check_target`, which checks it before and after the work.
-        kind: the kind of the new folder; None for a folder that is never replaced, and gets no list.
+        out: as in `check_target`, which checks the folder before and after the work.
+        kind: the kind of the new folder; None for a folder that is never replaced and so gets no list.
 
     Raises:
         ConfigError, OSError: as `check_target`.
@@ -189,7 +193,7 @@ def _refuse_unlisted(out: Path, target: Path, kind: FolderKind | None) -> None:
 
 
 def _read_listed_files(folder: Path, kind: FolderKind) -> list[str]:
-    """Return the files that a command wrote there, as paths relative to the folder."""
+    """Return the files that a command listed in the manifest, as paths relative to the folder."""
     path = folder / kind.manifest
     try:
         manifest = read_bounded_json(path, MAX_MANIFEST, remedy=_REMEDY)
@@ -202,13 +206,15 @@ def _read_listed_files(folder: Path, kind: FolderKind) -> list[str]:
 
 
 def _files(folder: Path, kind: FolderKind) -> list[str]:
-    """Return every file below a folder except its manifest, sorted. Empty folders end in a slash, links in an @."""
+    """Return every file below a folder, sorted, without the manifest. Empty folders end in a slash, and links
+    in an @.
+    """
     names = []
     for parent, folders, files in os.walk(folder, onerror=_raise):
         for path in (Path(parent, name) for name in (*folders, *files)):
             name = path.relative_to(folder).as_posix()
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                names.append(f"{name}@")  # which no command writes
+                names.append(f"{name}@")  # no command writes links
             elif path.is_file():
                 names.append(name)
             elif not any(path.iterdir()):
@@ -217,7 +223,7 @@ def _files(folder: Path, kind: FolderKind) -> list[str]:
 
 
 def _raise(error: OSError) -> None:
-    """Raise an error that `os.walk` would ignore: it skips folders that it cannot read."""
+    """Raise an error that `os.walk` would ignore, since `os.walk` skips unreadable folders."""
     raise error
 
 
@@ -240,9 +246,9 @@ def _swap(fresh: Path, target: Path) -> None:
 
 
 def _clear_leftovers(target: Path) -> None:
-    """Undo changes of a killed command beside the target: restore the old folder, and remove work folders of weeks ago.
+    """Undo changes of a killed command beside the target: restore the old folder, and remove old work folders.
 
-    If the target exists, the new folder has replaced it, and only the removal of the old folder is missing.
+    If the target exists, it is already the new folder, and only the old folder must still be removed.
     """
     old = _old_folder(target)
     if old.is_dir():
@@ -257,9 +263,9 @@ def _clear_leftovers(target: Path) -> None:
 
 
 def _is_leftover(work: Path) -> bool:
-    """True if no file in a work folder has changed for `LEFTOVER_AGE`."""
+    """Whether no file in a work folder has changed for `LEFTOVER_AGE`."""
     oldest = time.time() - LEFTOVER_AGE
     try:
         return all(os.lstat(path).st_mtime < oldest for path in (work, *work.rglob("*")))
-    except FileNotFoundError:  # another command works in it
+    except FileNotFoundError:  # another command works in the folder
         return False

@@ -1,9 +1,9 @@
-"""Untrusted files: paths that stay inside a folder, and reading within bounds.
+"""Handle untrusted files: paths that stay inside a folder, and reading within bounds.
 
 Names and paths come from annotations, archives and listings. No function holds more of a file in memory than its caller
-allows. `bounded_bytes` and `bounded_lines` raise OSError, also for files that are too large, for callers that log
+allows. `bounded_bytes` and `bounded_lines` raise OSError, even for files that are too large, since their callers log
 skipped files. The other functions raise errors of this package, which name the file and the remedy. A pydantic schema
-can check JSON. YAML is for text written by people: plain values, each name once, no aliases.
+can check JSON. YAML is for text written by people: values are plain, names do not repeat, and aliases are not allowed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 
 _MAX_NAME_BYTES = 255
 _DRIVE = re.compile(r"[A-Za-z]:")
-# Control characters, lone surrogates (file names that are not UTF-8), line and paragraph separators.
+# Control characters, lone surrogates (from file names that are not UTF-8), and line and paragraph separators.
 _REFUSED_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 def name_problem(name: str) -> str | None:
-    """Return the fault of `name` as one component of a path on any system; None for a valid name."""
+    """Return why `name` cannot be one component of a path on every system; None for a valid name."""
     if name in ("", ".", ".."):
         return f"{name!r} is not a name"
     if any(unicodedata.category(character) in _REFUSED_CATEGORIES for character in name):
@@ -56,8 +56,8 @@ def valid_video_id(name: str) -> bool:
 def confine(root: Path, *parts: str) -> Path:
     """Return `root` joined with `parts`, guaranteed to lie inside `root` after symbolic links are followed.
 
-    A part is a name, or several names joined by "/". The file need not exist. Raises DataError naming the part that is
-    absolute, contains ".." or another invalid name, or leads outside through a symbolic link.
+    A part is a name, or several names joined by "/". The file need not exist. Raises DataError if a part is absolute,
+    contains ".." or another invalid name, or leads outside through a symbolic link. The error names that part.
     """
     names = [name for part in parts for name in part.split("/")]
     joined_path = "/".join(parts)
@@ -105,7 +105,7 @@ def _is_hub_blob(base: Path, target: Path) -> bool:
     return False
 
 
-try:  # several times as fast, and absent where PyYAML was built without libyaml
+try:  # several times as fast, but missing if PyYAML was built without libyaml
     from yaml import CBaseLoader as _BaseLoader, CSafeLoader as _SafeLoader
 except ImportError:
     from yaml import BaseLoader as _BaseLoader, SafeLoader as _SafeLoader  # type: ignore[assignment]
@@ -114,21 +114,23 @@ T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
 
 MAX_JSON = 256 * 2**20
-"""Bytes of one JSON file that a schema describes; the largest hold the figures of a thousand runs."""
+"""Maximum number of bytes of a JSON file that a schema describes. The largest files contain the scores of a thousand
+runs.
+"""
 MAX_YAML = 2**20
-"""Bytes of one YAML file."""
+"""Maximum number of bytes of one YAML file."""
 _MAX_DIGITS = 400
-"""Characters of one number: far above every number that a setting can hold."""
+"""Maximum number of characters of one number: far more than any setting needs."""
 _MAX_SHOWN = 200
-"""Characters of a parser's message that an error shows."""
+"""Maximum number of characters of a parser's message that an error shows."""
 _MAX_NAME = 100
-"""Likewise of a name."""
+"""Maximum number of characters of a name that an error shows."""
 
 
 def read_bounded(
     path: str | Path, most: int, *, what: str = "cannot be read", remedy: str, error: type[BaristaError] = DataError
 ) -> bytes:
-    """Return a file's bytes, at most `most`.
+    """Return a file's bytes, if there are at most `most`.
 
     Args:
         what: text of errors for a file that is missing or larger, such as `no rubric file`.
@@ -136,7 +138,7 @@ def read_bounded(
         error: type of the error.
 
     Raises:
-        BaristaError: of the type `error`, for a file that cannot be read or is larger.
+        BaristaError: of the type `error`, if the file cannot be read or is larger.
     """
     try:
         return bounded_bytes(path, most)
@@ -148,7 +150,7 @@ def as_utf8(content: bytes, where: str) -> bytes:
     """Return the bytes of a text file without UTF-8's byte order mark.
 
     Raises:
-        DataError: the file is compressed, or in UTF-16; the message names the format and how to write the file.
+        DataError: the file is compressed, or in UTF-16. The message names the format and how to write the file.
     """
     refuse_packed(content, where)
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -169,7 +171,7 @@ def refuse_packed(content: bytes, where: str) -> None:
 def read_bounded_text(
     path: str | Path, most: int, *, what: str = "cannot be read", remedy: str, encoding: str = "utf-8"
 ) -> str:
-    """Return a file's text. Raises DataError as `read_bounded` does, also for bytes of another encoding."""
+    """Return a file's text. Raises DataError as `read_bounded` does, and also for bytes of another encoding."""
     try:
         return read_bounded(path, most, what=what, remedy=remedy).decode(encoding)
     except UnicodeDecodeError as raised:
@@ -177,7 +179,7 @@ def read_bounded_text(
 
 
 def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # as `json.loads`
-    """Return the JSON value of an untrusted text; `otherwise` if it is not JSON, or is nested too deeply."""
+    """Return the JSON value of an untrusted text; `otherwise` if the text is not JSON or is nested too deeply."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -185,7 +187,7 @@ def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # a
 
 
 def read_bounded_json(path: str | Path, most: int, *, what: str = "cannot be read", remedy: str) -> object:
-    """Return a file's JSON value. Raises DataError as `read_bounded` does, also for invalid JSON."""
+    """Return a file's JSON value. Raises DataError as `read_bounded` does, and also for invalid JSON."""
     content = read_bounded(path, most, what=what, remedy=remedy)
     try:
         return json.loads(content)
@@ -196,16 +198,16 @@ def read_bounded_json(path: str | Path, most: int, *, what: str = "cannot be rea
 def read_json_lines(
     path: str | Path, most: int, decode: Callable[[bytes], T], *, what: str, remedy: str
 ) -> Iterator[tuple[int, T]]:
-    """Yield the number, counted from 1, and the record of each line that is not blank.
+    """Yield the line number, from 1, and the record of each line that is not blank.
 
     Args:
-        most: bytes of a line.
+        most: maximum number of bytes of a line.
         decode: makes a record of a line, or raises ValueError, TypeError, KeyError or RecursionError.
         what: text of errors, such as `no frozen example`.
         remedy: advice in errors.
 
     Raises:
-        DataError: the file cannot be read, a line is longer, or `decode` rejects it; names the line.
+        DataError: the file cannot be read, a line is longer, or `decode` rejects a line. The error names the line.
     """
     try:
         for number, line in bounded_lines(path, most):
@@ -230,13 +232,13 @@ def bounded_bytes(path: str | Path, most: int) -> bytes:
 def bounded_lines(
     path: str | Path, most: int, *, overlong: Literal["refuse", "cut"] = "refuse", max_file: int | None = None
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the number, counted from 1, and the content of each line that is not blank. Only one line is in memory.
+    """Yield the line number, from 1, and the content of each line that is not blank. Only one line is in memory.
 
     Args:
-        most: bytes of a line, its end included.
-        overlong: how a longer line is handled: as an error, or cut to its first `most + 1` bytes, so that callers can
-            detect it by its length.
-        max_file: bytes of the file, if bounded.
+        most: maximum number of bytes of a line, including the line end.
+        overlong: how a longer line is handled. It is an error, or is cut to its first `most + 1` bytes, so that callers
+        can detect it by the length.
+        max_file: maximum number of bytes of the file, if there is a limit.
 
     Raises:
         OSError: EFBIG for a file or line that is too large.
@@ -276,7 +278,7 @@ Line: TypeAlias = Annotated[str, StringConstraints(max_length=500), AfterValidat
 
 
 class Strict(BaseModel):
-    """Schema that refuses unknown fields, and numbers that are not finite."""
+    """A schema that refuses unknown fields and numbers that are not finite."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -289,7 +291,7 @@ def read_model(path: str | Path, schema: type[Model], *, what: str, remedy: str)
         remedy: advice in errors.
 
     Raises:
-        DataError: the file is missing, too large, or breaks the schema; names the field.
+        DataError: the file is missing, is too large, or breaks the schema. The error names the field.
     """
     content = read_bounded(path, MAX_JSON, what=what, remedy=remedy)
     try:
@@ -308,7 +310,7 @@ def first_complaint(error: ValidationError) -> str:
     length: Extra inputs are not permitted
     """
     complaint = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    # Names of fields may come from the file, and be of any length.
+    # Names of fields may come from the file and have any length.
     field = ".".join(map(str, complaint["loc"]))[:200] or "the whole"
     return f"{field}: {complaint['msg']}"
 
@@ -328,36 +330,36 @@ def load_yaml(
         where: name of the document in errors, such as a path.
         error: type of the error.
         remedy: advice in errors.
-        text_only: leave every scalar as text: `on`, `no` and `1` stay unchanged. Tags are then ignored.
+        text_only: read every scalar as text, so that `on`, `no` and `1` stay unchanged. Tags are then ignored.
 
     Raises:
         BaristaError: of the type `error`. The document is larger than `MAX_YAML`, not YAML or nested too deeply, or it
-            holds an alias, a name that appears twice in one mapping, a number of more than 400 characters or a tag that
-            makes objects. The message gives the line, but no text of the document except such a name.
+        contains an alias, a name that appears twice in one mapping, a number of more than 400 characters or a tag that
+        makes objects. The message gives the line, but no text of the document except a repeated name.
     """
     if len(document) > MAX_YAML:
         raise error(f"{where}: has {len(document)} bytes, more than {MAX_YAML}. Fix: give the file that is meant")
     try:
         return yaml.load(document, Loader=_TextLoader if text_only else _PlainLoader)  # noqa: S506  (neither makes objects)
-    # Beside YAMLError, PyYAML raises what values raise that do not fit their tag, such as a date in month 13.
+    # Beside YAMLError, PyYAML raises the errors of values that do not fit their tag, such as a date in month 13.
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as raised:
         raise error(f"{where}: is not YAML that is read here ({_cause(raised)}). Fix: {remedy}") from raised
 
 
 def packaged_data(package: str, name: str) -> object:
-    """Return the content of a YAML file of a package; every scalar is text."""
+    """Return the content of a YAML file of a package. Every scalar is read as text."""
     document = resources.files(package).joinpath(name).read_bytes()
     return load_yaml(document, name, text_only=True)
 
 
 class _StrictLoader(yaml.composer.Composer, yaml.constructor.BaseConstructor):
-    """Loader that refuses repeated names, and aliases, since a few lines of aliases can expand to gigabytes.
+    """A loader that refuses repeated names and aliases. A few lines of aliases can expand to gigabytes.
 
-    It composes in Python over the events of either parser: libyaml's composer crashes on deep nesting.
+    The loader composes in Python, from the events of either parser, since libyaml's composer crashes on deep nesting.
     """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        # Events are the parser's, which subclasses bring.
+        # Events come from the parser, which subclasses add.
         if self.check_event(yaml.AliasEvent):  # type: ignore[attr-defined]
             problem = "aliases (*name) are not read: write the value out"
             mark = self.peek_event().start_mark  # type: ignore[attr-defined]
@@ -377,7 +379,7 @@ class _StrictLoader(yaml.composer.Composer, yaml.constructor.BaseConstructor):
 
 
 class _TextLoader(_StrictLoader, _BaseLoader):
-    """Loader of lists, mappings and text."""
+    """A loader of lists, mappings and text."""
 
     def __init__(self, stream: bytes | str) -> None:
         yaml.composer.Composer.__init__(self)
@@ -385,7 +387,7 @@ class _TextLoader(_StrictLoader, _BaseLoader):
 
 
 class _PlainLoader(_StrictLoader, _SafeLoader):
-    """Loader that refuses long numbers, since Python needs time quadratic in their digits."""
+    """A loader that refuses long numbers, since Python needs time quadratic in the number of digits."""
 
     def __init__(self, stream: bytes | str) -> None:
         yaml.composer.Composer.__init__(self)

@@ -1,11 +1,11 @@
-"""Makes text safe for the terminal, logs and pages, where all text passes through here; tables use it too.
+"""Make text safe for the terminal, logs, pages and tables. All text that is shown passes through here.
 
-Names and answers come from models, servers and files of others. These functions remove characters that command a
+Names and answers come from models, servers and other people's files. These functions remove characters that control a
 terminal, reverse the order of letters, end a line, a cell or a tag, or start a formula. Data files (JSON, JSONL,
-Parquet) hold texts unchanged.
+Parquet) contain texts unchanged.
 
-Run folders and reports contain settings, and messages repeat them. So keys, tokens and passwords in settings are
-refused and never repeated. Put a secret in an environment variable, and name the variable in the setting.
+Run folders, reports and messages repeat settings. So keys, tokens and passwords in settings are refused and never
+repeated. Put a secret in an environment variable, and name the variable in the setting.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from markupsafe import Markup
 from barista_bench.errors import ConfigError, one_full_stop
 
 _MARKUP = re.compile(r"([\\`*\[\]|~])")
-_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # Tab and line ends, which start some too, become spaces
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # tabs and line ends, which also start formulas, become spaces
 _NUMBER = re.compile(r"[+-]?[\d,]*\.?\d+(e[+-]?\d+)?%?")
 
 
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""A disk that is full, a quota that is used up, a file larger than may be."""
+"""Errors for a full disk, an exhausted quota and a file above the size limit."""
 _SYSTEM_REMEDIES = {
     **dict.fromkeys(NO_SPACE, "free some space there, or choose a place on another disk"),
     **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "change its rights, or choose another place"),
@@ -42,7 +42,8 @@ _SYSTEM_REMEDIES = {
 
 
 def make_printable(text: str, keep: str = "") -> str:
-    r"""Keep printable characters and those in `keep`; escape all others (controls, bidi marks, lone surrogates).
+    r"""Keep printable characters and the characters in `keep`; escape all others (controls, bidi marks, lone
+    surrogates).
 
     >>> print(make_printable("caf\u00e9\x1b[2J\nerror: none \u202e"))
     café\x1b[2J\nerror: none \u202e
@@ -53,7 +54,7 @@ def make_printable(text: str, keep: str = "") -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return the text as `printable` does, with all white space as single spaces.
+    r"""Return the text as `make_printable` does, with single spaces in place of all white space.
 
     >>> print(one_line(" a\n\tb\u00a0\x1b[2J"))
     a b \x1b[2J
@@ -62,7 +63,7 @@ def one_line(text: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    r"""Return the first line of an error's text, without its full stop; the error's name if it has no text.
+    r"""Return the first line of an error's text without the full stop; for an error without text, its name.
 
     >>> first_line(OSError("No config.json here.\nSee the documentation.")), first_line(MemoryError())
     ('No config.json here', 'MemoryError')
@@ -74,17 +75,17 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def decimal(value: float, digits: int = 3, *, sign: bool = False) -> str:
-    """Format a number for people: thousands apart, a true minus sign, no minus before zero; `sign` shows the plus too.
+    """Format a number for people: thousands apart, a true minus sign, no minus before zero. `sign` also shows a plus.
 
     >>> decimal(-0.0421), decimal(-0.0001), decimal(1234.5, 1, sign=True)
     ('−0.042', '0.000', '+1,234.5')
     """
-    rounded = round(value, digits) + 0.0  # which makes 0 of -0
+    rounded = round(value, digits) + 0.0  # turns -0 into 0
     return f"{rounded:{'+' if sign else ''},.{digits}f}".replace("-", MINUS)
 
 
 def for_machines(text: str, minus: str = "-") -> str:
-    """Format numbers as in files for programs.
+    """Format numbers in a text for programs: without thousands separators, and with `minus` as the minus sign.
 
     >>> for_machines("−0.042 [−0.1, 0.2]"), for_machines("−1", "$-$")
     ('-0.042 [-0.1, 0.2]', '$-$1')
@@ -93,11 +94,11 @@ def for_machines(text: str, minus: str = "-") -> str:
 
 
 MOST_REASONS = 3
-"""Reasons that a message names; it counts the others."""
+"""Maximum number of reasons that a message names. Other reasons are only counted."""
 
 
 def most_frequent_reasons(reasons: Mapping[str, int]) -> str:
-    """Return counts of the most frequent reasons, at most `MOST_REASONS`, on one line and without their remedies.
+    """Return, on one line, the counts of the `MOST_REASONS` most frequent reasons, without the remedies.
 
     >>> most_frequent_reasons({"too short": 2, "no mask. Fix: draw one": 7, "no name": 1, "cut": 1})
     '7 x no mask; 2 x too short; 1 x cut; 1 other reason'
@@ -121,9 +122,9 @@ def without_numbers(reason: str) -> str:
 
 
 def system_problem(error: OSError) -> str:
-    """Return the file, the error and the remedy for an error of the system.
+    """Return the file, the error and the remedy of a system error as text.
 
-    An error without a number is not from the system, and is returned unchanged.
+    An error without a number is not from the system, so its text is returned unchanged.
     """
     if error.errno is None:
         return str(error)
@@ -133,11 +134,11 @@ def system_problem(error: OSError) -> str:
 
 
 def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
-    """Write to the terminal. Each argument is one line, with any content.
+    """Write to the terminal. Each argument is one line and may have any content.
 
-    A character that the terminal's encoding lacks becomes its number.
+    Characters that the terminal's encoding lacks are written as numbers.
     """
-    import typer  # here, since models and readers use this module too
+    import typer  # imported here, since models and readers also use this module
 
     encoding = (sys.stderr if err else sys.stdout).encoding or "utf-8"
     for line in lines:
@@ -146,7 +147,7 @@ def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
 
 
 class LogFormatter(logging.Formatter):
-    """Formatter with one line per message, and one line per line of a traceback."""
+    """A formatter that writes one line per message, and one line per line of a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = make_printable(one_full_stop(record.getMessage()))
@@ -155,7 +156,7 @@ class LogFormatter(logging.Formatter):
 
 
 def markdown(text: str) -> str:
-    r"""Return text that Markdown shows unchanged, on one line: no markup, no link, no cell border.
+    r"""Return the text on one line, escaped so that Markdown shows no markup, link or cell border.
 
     >>> markdown("a|b <img> [x](y)")
     'a\\|b &lt;img&gt; \\[x\\](y)'
@@ -170,7 +171,7 @@ def html(value: object) -> object:
 
 
 def no_formula(text: str) -> str:
-    """Return the text as `one_line` does; an apostrophe precedes text that spreadsheets would treat as a formula.
+    """Return the text as `one_line` does. Text that spreadsheets would treat as a formula gets a leading apostrophe.
 
     >>> no_formula("=1+1"), no_formula("-0.5")
     ("'=1+1", '-0.5')
@@ -205,14 +206,16 @@ _HARMLESS_BEFORE_LAST = (
 
 
 def holds_key(text: str) -> bool:
-    """Return True if a text has a key (a short prefix, a long random part), a token, or an address with a password."""
+    """Return True if a text has a key (a short prefix and a long random part), a token, or an address with a
+    password.
+    """
     return _KEY.search(text) is not None
 
 
 def check_variable_name(setting: str, value: str) -> None:
-    """Refuse a value that is not a plain name of an environment variable, or may be the secret, without repeating it.
+    """Refuse a value that is not a plain name of an environment variable, or that may be the secret itself.
 
-    Raises ConfigError, which names only the setting.
+    Raises ConfigError, which names only the setting and never the value.
     """
     if not _VARIABLE.fullmatch(value) or holds_key(value) or _RANDOM.search(value):
         raise ConfigError(
@@ -222,11 +225,11 @@ def check_variable_name(setting: str, value: str) -> None:
 
 
 _KINDS = re.compile(r"^([a-z0-9_]+:)+")
-"""Before the name of a model: `text_only:served:`."""
+"""Prefixes before the name of a model: `text_only:served:`."""
 
 
 def shared_name(model: str) -> str:
-    """Return the name of a model or an encoder for publication: of a local path only the last part.
+    """Return the name of a model or an encoder for publication. Of a local path, only the last part remains.
 
     >>> shared_name("text_only:/home/me/checkpoints/qwen"), shared_name("served:org/model")
     ('text_only:qwen', 'served:org/model')
@@ -238,14 +241,15 @@ def shared_name(model: str) -> str:
 
 
 def refuse_credentials(setting: str, value: object) -> None:
-    """Refuse a value that holds, at any depth, a field named like a credential or a text that looks like a credential.
+    """Refuse a value with a field that is named like a credential, or a text that looks like one, at any depth.
 
     Args:
         setting: name of the value, for the message.
         value: texts, and mappings and sequences of texts; other types are ignored.
 
     Raises:
-        ConfigError: names the setting, and the field if its name is the fault; never a value.
+        ConfigError: the value is refused. The error names the setting, and the field if its name is the fault, but
+        never a value.
     """
     pending = [value]
     while pending:  # no recursion: JSON may be nested deeply
@@ -265,16 +269,18 @@ def refuse_credentials(setting: str, value: object) -> None:
 
 
 def check_address(setting: str, url: str) -> None:
-    """Refuse anything but a plain http(s) address. Names at most the host, since the rest may be the refused secret.
+    """Refuse anything but a plain http(s) address.
 
-    Raises ConfigError if it is not an address, or contains a user, a password, a query, a fragment or a key.
+    Errors name at most the host, since other parts may be the refused secret.
+
+    Raises ConfigError if `url` is not an address, or contains a user, a password, a query, a fragment or a key.
     """
     remedy = "Fix: give one like http://localhost:8000/v1, and the key in an environment variable"
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise ConfigError(f"{setting} is not an address. {remedy}") from None  # whose text may repeat it
+        raise ConfigError(f"{setting} is not an address. {remedy}") from None  # the cause may repeat the secret
     if parts.scheme not in ("http", "https") or not host:
         raise ConfigError(f"{setting} is not an http(s) address. {remedy}")
     if parts.username is not None or parts.password is not None:
@@ -285,7 +291,7 @@ def check_address(setting: str, url: str) -> None:
 
 
 def check_way(setting: str, url: str) -> None:
-    """Refuse to send a key by plain http to another machine; `url` must satisfy `check_address`.
+    """Refuse to send a key by plain http to another machine. `url` must satisfy `check_address`.
 
     Raises ConfigError, which names the host.
     """
@@ -297,7 +303,7 @@ def check_way(setting: str, url: str) -> None:
 
 
 def is_local(url: str) -> bool:
-    """Return True if the address is this machine's (`localhost`, a loopback address)."""
+    """Return True if the address is that of this machine (`localhost` or a loopback address)."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -306,7 +312,9 @@ def is_local(url: str) -> bool:
 
 
 def _names_credential(name: str) -> bool:
-    """Return True for the name of a credential: `X-Api-Key` or `accessToken`, not `prompt_cache_key` or `eos_token`."""
+    """Return True for names of credentials, such as `X-Api-Key` or `accessToken`, but not `prompt_cache_key` or
+    `eos_token`.
+    """
     words = [word.lower() for word in _WORD.findall(name)]
     if _CREDENTIAL.search("".join(words)) or _CREDENTIAL_WORDS & {*words}:
         return True

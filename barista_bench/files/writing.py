@@ -1,4 +1,4 @@
-"""Atomic writes: a reader sees the old file or the complete new file, also when a write is killed."""
+"""Write files atomically: a reader sees the old file or the complete new file, even if a write is killed."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from filelock import FileLock
 from barista_bench.files.text_out import NO_SPACE
 
 _LONGEST_WAIT = 10
-"""Seconds to wait for another process that changes the file, which takes a fraction of a second."""
+"""Seconds to wait for another process that changes the file. A change takes a fraction of a second."""
 
 
 @contextmanager
 def atomic_write(path: Path, *, durable: bool = False) -> Iterator[Path]:
-    """Give a hidden file to write beside `path`, which replaces `path` at the end.
+    """Give a hidden file beside `path` to write. At the end, this file replaces `path`.
 
-    An error leaves `path` unchanged. Several processes or threads may write at once: the last to end wins. Only a kill
-    leaves the hidden file behind.
+    An error leaves `path` unchanged. Several processes or threads may write at once, and the last to finish wins. Only
+    a kill leaves the hidden file behind.
 
     Args:
-        durable: sync the file before it replaces `path`, and the folder after, to survive a loss of power.
+        durable: sync the file before it replaces `path`, and the folder afterwards, so that the file survives a loss of
+        power.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     with name_full_disk(path):
@@ -42,7 +43,7 @@ def atomic_write(path: Path, *, durable: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def name_full_disk(path: Path) -> Iterator[None]:
-    """Add `path` to the system's error for a full disk, which names no file."""
+    """Add `path` to the system's error for a full disk, since that error names no file."""
     try:
         yield
     except OSError as error:
@@ -53,9 +54,9 @@ def name_full_disk(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked_for_update(path: Path) -> Iterator[Path]:
-    """Lock the file that `path` leads to, links followed, for reading and replacing; other processes are locked out.
+    """Lock the file that `path` leads to, with links followed, for reading and replacing. Other processes must wait.
 
-    The lock is a file beside it that stays behind; an unlocked lock file has no effect. Raises OSError if the lock
+    The lock is a second file, which stays behind. An unlocked lock file has no effect. Raises OSError if the lock
     cannot be made, or if another process holds it for 10 seconds.
     """
     target = real_path(path)
@@ -73,13 +74,13 @@ def sync(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write `path` atomically; text as UTF-8."""
+    """Write `path` atomically. Text is written as UTF-8."""
     with atomic_write(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def place_file(origin: Path, target: Path) -> None:
-    """Give a file a second name: a hard link, or a copy on another disk or where hard links do not exist.
+    """Give a file a second name: a hard link, or a copy if hard links are not possible.
 
     Raises FileExistsError if `target` already exists.
     """
@@ -93,5 +94,5 @@ def place_file(origin: Path, target: Path) -> None:
 
 
 def real_path(path: str | Path) -> Path:
-    """Follow links; unlike `Path.resolve`, a circle of links is no error."""
+    """Return the path with links followed. Unlike in `Path.resolve`, a circle of links is no error."""
     return Path(os.path.realpath(path))

@@ -1,1 +1,1 @@
-"""Generate question sets in related benchmarks' formats from any scene graph; each answer is computed and proved."""
+"""Generate question sets in related benchmarks' formats from any scene graph. Each answer is computed and proved."""

@@ -1,4 +1,4 @@
-"""Audit choice questions: their balance, cues in their texts, and how many of them a guesser answers correctly."""
+"""Audit choice questions: their balance, cues in their texts, and the share that a guesser answers correctly."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from barista_bench.generate.shortcuts import GUESSERS, GuessedSet, TextQuestion,
 from barista_bench.scene_graph.domain import load_domain
 
 MAX_BYTES = 2**30
-"""Largest file of items that is read."""
+"""Maximum number of bytes of a file of items."""
 _REMEDY = "generate the folder again"
 MOST_NAMED = 10
-"""Number of answers and of similar choices that are listed."""
+"""Maximum number of answers, and of pairs of similar choices, in a list."""
 
 
 class GuesserResult(NamedTuple):
-    """The result of a guesser, or of its opposite, on one task.
+    """The result of a guesser, or of the opposite guesser, on one task.
 
-    `p_adjusted` is by Holm's procedure over all results of an audit.
+    `p_adjusted` is the p-value adjusted by Holm's procedure over all results of an audit.
     """
 
     guesser: str
@@ -44,14 +44,15 @@ class TaskAudit(NamedTuple):
     """The audit of one task's set.
 
     Args:
-        task: its name.
-        items: number of questions; `videos` number of videos.
-        per_video: fewest, median and most questions of a video.
-        answers: right texts with how often they are right, the most frequent first; `distinct_answers` how many.
-        places: how often a right choice is first, second, ...; counts questions with exactly one right choice.
-        places_p: p-value of these counts if all places were equally likely; None without such questions.
-        alike: (item number, text, text) of choices of one question that a reader can hardly tell apart.
-        guessers: the most successful first.
+        task: name of the task.
+        items: number of questions. `videos` is the number of videos.
+        per_video: minimum, median and maximum number of questions per video.
+        answers: texts of right choices with the number of times that they are right, the most frequent first.
+            `distinct_answers` is the number of different texts.
+        places: how often the right choice is first, second, ... Only questions with exactly one right choice count.
+        places_p: p-value of `places` under equally likely places; None without such questions.
+        alike: (item number, text, text) for two choices of a question that a reader can hardly tell apart.
+        guessers: results of the guessers, the most successful first.
     """
 
     task: str
@@ -67,12 +68,12 @@ class TaskAudit(NamedTuple):
 
     @property
     def best(self) -> GuesserResult:
-        """The result with the smallest p-value."""
+        """Return the result with the smallest p-value."""
         return self.guessers[0]
 
 
 def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list[TextQuestion]]:
-    """Return the choice questions of a built dataset by task, without those with hidden answers.
+    """Return the choice questions of a built dataset by task. Questions with hidden answers are left out.
 
     Raises:
         DataError, ConfigError: the dataset or split does not exist, or none of its tasks has choices.
@@ -93,7 +94,7 @@ def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list
 
 
 def generated_sets(folder: Path) -> dict[str, list[TextQuestion]]:
-    """Return the choice questions in a folder written by `generate`, by family and subtask; empty for other folders.
+    """Return the choice questions of a folder that `generate` wrote, by family and subtask; empty for other folders.
 
     Raises:
         DataError: a file of items cannot be read.
@@ -136,7 +137,7 @@ _DECODER = msgspec.json.Decoder(_ItemLine)
 
 
 def audit_sets(sets: Mapping[str, Sequence[TextQuestion]]) -> list[TaskAudit]:
-    """Return the audit of each task's questions; tasks without questions are left out."""
+    """Return the audit of each task's questions. Tasks without questions are left out."""
     audits = [_audit(task, questions) for task, questions in sets.items() if questions]
     guessed_sets = [
         (audit.task, guesser, guesses)
@@ -158,7 +159,7 @@ def _audit(task: str, questions: Sequence[TextQuestion]) -> TaskAudit:
     answers = Counter(question.choices[index] for question in questions for index in question.correct)
     single = [question for question in questions if len(question.correct) == 1]
     places = np.bincount([question.correct[0] for question in single], minlength=1)
-    # Only questions with one right choice; questions with fewer choices have fewer places.
+    # Only questions with one right choice count. Questions with fewer choices have fewer places.
     expected = np.array(
         [sum(1 / len(q.choices) for q in single if index < len(q.choices)) for index in range(len(places))]
     )

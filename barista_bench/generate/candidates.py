@@ -1,6 +1,6 @@
-"""Candidates for questions, the decision whether they can be asked, and the sampling of a set.
+"""Candidates for questions, the proof that they can be asked, and the sampling of a set.
 
-A set is balanced over videos, answers and the places of right choices; HanDyVQA's sets also over words.
+A set is balanced over videos, answers and the places of right choices. HanDyVQA's sets are also balanced over words.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from barista_bench.generate.statements import Statement
 
 Fields = dict[str, Any]
 ALIKE = 0.9
-"""Similarity of two texts, letter by letter, from which they do not count as two choices."""
+"""Two words whose letters are at least this similar (0 to 1) do not count as different choices."""
 
 DECIDED = "decided"
-"""The reason in a tally for candidates that can be asked."""
+"""The key in a tally for candidates that can be asked."""
 DIVISIBLE = "parts of what it is about may be in several places"
 UNPROVED = "the graph does not prove the answer"
 TOO_FEW = "too few answers that the graph excludes"
 REPEATED = "asks about what another question asks about"
-"""Reasons for not asking decided candidates."""
+"""The reasons for which decided candidates are not asked."""
 FACTS = " & "
-"""Joins the facts of a candidate's `event`; the candidate is asked if all of them are new."""
+"""Joins the facts of a candidate's `event`. The candidate is asked only if all these facts are new."""
 AGAIN = 3.0
-"""Minimum seconds between two moments with the same question of a subtask."""
+"""Minimum number of seconds between two moments for which a subtask asks the same question."""
 NEAR_FRACTION = 3
-"""Number of distractors with at least one from the same moment or about the same object."""
+"""At least one in this many distractors is from the same moment or about the same object, if possible."""
 Tally = Counter[tuple[str, str]]
-"""(subtask, reason) to how many of its candidates are `DECIDED`, or could not be asked for that reason."""
+"""Maps (subtask, reason) to a number of candidates. The reason is `DECIDED`, or says why they cannot be asked."""
 
 
 class Choice(NamedTuple):
-    """A choice, with the statement about the scene that it makes."""
+    """A choice, and the statement about the scene that it makes."""
 
     text: str
     statement: Statement
@@ -56,12 +56,12 @@ class Difficulty(msgspec.Struct, frozen=True):
     """The difficulty of answering a question by watching the video.
 
     Args:
-        area: the smallest fraction of the frame, 0 to 1, that the box of any object of the question covers at the
-            moments asked about; None without boxes.
-        seconds: for the object seen for the shortest time, how long it is in the frames shown; None without objects.
-        near: how many of the needed distractors are near in place, category or time.
+        area: the smallest share of the frame, 0 to 1, that the box of an object of the question covers at the moments
+            asked about; None without boxes.
+        seconds: the shortest time that an object of the question is visible in the frames shown; None without objects.
+        near: number of the needed distractors that are near in place, category or time.
         steps: number of things that must be seen and combined.
-        score: mean of these, each 0 (easy) to 1 (hard).
+        score: mean difficulty of these points, each from 0 (easy) to 1 (hard).
     """
 
     area: float | None
@@ -76,25 +76,25 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """A question about one video.
 
     Args:
-        subtask: of its family.
+        subtask: subtask of the family.
         video_id: the video whose graph decides the question.
-        question: text; an instruction if the family has no questions.
+        question: text of the question, or an instruction if the family has no questions.
         right: all right answers.
-        distractors: possible wrong choices, the most plausible first; more than needed.
-        given: what must hold before the question can be asked, for example that its objects are visible.
+        distractors: possible wrong choices, more than needed, the most plausible first.
+        given: conditions for asking the question, for example that its objects are visible.
         span: frames [start, stop) that are shown.
         frames: moments that the question is about.
         objects: ids of the objects that the question is about.
-        answer: the answer as a key for the balance of the set; by default the text of the right answers.
-        event: the event that the question is about; a subtask asks about each event once. By default the statements of
-            the right answers about `objects`.
+        answer: key of the answer by which the set is balanced; by default the text of the right answers.
+        event: the event that the question is about. A subtask asks about each event once. By default it is the text of
+            the right answers with `objects`.
         second: second of the video that the question is about, if the same question may be asked again `AGAIN` seconds
             before or after.
-        extra: further JSON values that the family writes.
+        extra: additional JSON values that the family writes.
         wording: `family/key` in `wordings.yaml`, filled with `slots`; empty for a fixed text.
         form: the form of the wording that `question` has; empty for the plain form.
         difficulty: set by `difficulty.with_difficulty`.
-        origins: text of a distractor to its origin: `SAME_OBJECT`, `SAME_MOMENT`, or neither.
+        origins: maps the text of a distractor to its origin, `SAME_OBJECT` or `SAME_MOMENT`.
     """
 
     subtask: str
@@ -130,24 +130,24 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def event_key(self) -> tuple[str, ...]:
-        """Return a key shared by candidates of one video that ask about the same event."""
+        """Return a key of the event. Candidates of a video that ask about the same event share this key."""
         return (self.subtask, self.event) if self.event else (self.subtask, self.right_text, *self.objects)
 
     @property
     def fact_key(self) -> tuple[object, ...]:
-        """Return a key shared by candidates of one video with the same answer at the same moments."""
+        """Return a key of the fact. Candidates of a video with the same answer at the same moments share this key."""
         return (self.subtask, self.right_text, *self.frames) if self.frames else self.event_key
 
 
 def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate | str:
-    """Prove a candidate by the graph: its conditions and right answers hold, and enough wrong answers are excluded.
+    """Prove by the graph that a candidate's conditions and right answers hold and enough wrong answers are excluded.
 
     Args:
-        distractors_needed: how many wrong answers the question takes.
+        distractors_needed: number of wrong answers that the question needs.
 
     Returns:
-        The candidate with the excluded wrong answers that cannot be confused with a right answer or with each other; or
-        the reason why it cannot be asked.
+        The candidate, or the reason why it cannot be asked. The candidate's distractors are the excluded wrong answers
+        that cannot be confused with a right answer or with each other.
     """
     nouns = [scene.things[name].noun for name in candidate.objects if name in scene.things]
     choices = [*candidate.right, *candidate.distractors]
@@ -170,7 +170,7 @@ def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) 
 
 
 def are_alike(first: str, second: str) -> bool:
-    """Whether two texts are the same to a reader: they differ only in case, articles, full stops, or single letters.
+    """Return whether two texts look the same to a reader: they differ only in case, articles, stops, or single letters.
 
     >>> are_alike("The red cup.", "red cup"), are_alike("left hand", "right hand"), are_alike("colour", "color")
     (True, False, True)
@@ -193,10 +193,10 @@ def reasons_of(subtask: str, tally: Tally) -> dict[str, int]:
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """A sampled question as it is asked.
+    """A sampled question with its choices in the order asked.
 
     Args:
-        id: in its family.
+        id: id within the family.
         choices: in the order asked; empty if the family has no choices.
         correct: indices of the right choices.
     """
@@ -208,15 +208,15 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
-    """Group items by video id, in the given order, so that each graph is read once."""
+    """Group items by video id, so that each graph is read once. Within a video, items keep their order."""
     ordered = sorted(items, key=lambda item: item.candidate.video_id)
     return ((video_id, list(rows)) for video_id, rows in groupby(ordered, key=lambda item: item.candidate.video_id))
 
 
 def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
-    """Choose candidates of a video by seed: one per event and answer, and more for an event if `AGAIN` seconds apart.
+    """Choose, by seed, one candidate of a video per event and answer.
 
-    The others are counted as `REPEATED`.
+    An event can have several candidates if they are `AGAIN` seconds apart. All other candidates count as `REPEATED`.
     """
     seeded = [(_seeded_key(candidate, seed), candidate) for candidate in candidates]
     kept: dict[int, QuestionCandidate] = {}
@@ -246,10 +246,9 @@ def _is_apart(second: float | None, others: Iterable[float | None]) -> bool:
 
 
 def keep_most(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
-    """Keep at most `most` candidates of each subtask of one video, alternating between answers, then between questions.
+    """Keep at most `most` candidates of each subtask of one video, alternating between answers.
 
-    A video keeps no more candidates than could be asked about it, so memory grows with the size of the set, not with
-    the videos.
+    Memory then grows with the size of the set, not with the number of videos.
     """
     by_subtask: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for candidate in candidates:
@@ -258,7 +257,7 @@ def keep_most(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> 
 
 
 def sample(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[QuestionCandidate]:
-    """Sample at most `size` candidates of one subtask; the video and the answer sampled least so far come next.
+    """Sample at most `size` candidates of one subtask. The next is of the answer and video sampled least so far.
 
     The order of `candidates` does not matter.
     """
@@ -276,7 +275,10 @@ def sample(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> lis
 
 
 def _in_turns_of_answers(candidates: Sequence[QuestionCandidate], seed: int) -> list[QuestionCandidate]:
-    """Return the first candidate of each answer, then the second of each, ...; within an answer in seeded order."""
+    """Return the first candidate of each answer, then the second of each answer, and so on.
+
+    Within an answer, candidates are in seeded order.
+    """
     by_answer: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for candidate in sorted(candidates, key=lambda c: _seeded_key(c, seed)):
         by_answer[candidate.answer_class].append(candidate)
@@ -293,12 +295,12 @@ def with_choices(
 ) -> list[Item]:
     """Return the sampled questions as items, with their choices in order.
 
-    A choice is sampled as wrong in proportion to how often it is right in the subtask, so its frequency gives no
-    information. The right choice takes each place equally often.
+    A text is a wrong choice in proportion to how often it is right in the subtask, so its frequency reveals nothing.
+    The right choice has each place equally often.
 
     Args:
         prefix: beginning of the ids, which are numbered from 0.
-        distractors_needed: how many distractors a candidate takes.
+        distractors_needed: returns the number of distractors that a candidate needs.
     """
     balance = Counter(choice.text for c in sampled for choice in c.right * distractors_needed(c))
     positions = [index % (distractors_needed(candidate) + 1) for index, candidate in enumerate(sampled)]
@@ -309,9 +311,9 @@ def with_choices(
         pool = list(candidate.distractors)
         needed = distractors_needed(candidate)
         while len(distractors) < needed:
-            # If possible, a third of them is from the same moment or about the same object.
+            # If possible, a third of the distractors is from the same moment or about the same object.
             is_first = len(distractors) < -(-needed // NEAR_FRACTION)
-            # Ties are broken by plausibility, the order of the list.
+            # At a tie, the more plausible distractor wins, which comes first in the list.
             best = max(
                 range(len(pool)),
                 key=lambda i: (is_first and bool(candidate.origins.get(pool[i].text)), balance[pool[i].text], -i),

@@ -1,6 +1,6 @@
 """Describe an object whose name is ambiguous by its action, its place, its side of the picture or its order.
 
-A description is used if the graph shows that it fits only one object on all frames. Frames are counted from 0.
+A description is used only if the graph shows that it fits no other object on all frames. Frames are counted from 0.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from barista_bench.scene_graph.domain import Side
 from barista_bench.scene_graph.graph_words import past_participle, speak
 
 Basis: TypeAlias = Literal["name", "action", "hand", "place", "side", "touch order", "appearance"]
-"""The property that distinguishes an object from others of its name."""
+"""The property that distinguishes an object from other objects of the same name."""
 TOUCHES: frozenset[Basis] = frozenset({"action", "hand", "touch order"})
-"""Properties that reveal a present or future touch by a hand."""
+"""Properties that reveal that a hand touches the object now or later."""
 WHOLE_VIDEO: frozenset[Basis] = frozenset({"touch order", "appearance"})
 """Properties that require watching the complete video."""
 BESIDE = 0.1
-"""Minimum distance of the centres of two objects, as a fraction of the frame's width, for one to be on the left."""
+"""Minimum distance between the centres of two objects for one to be on the left, as a fraction of the frame's width."""
 APPEARANCE = 8
-"""Minimum delay of an object that comes into view later, as a fraction of the video."""
+"""Minimum delay with which an object comes into view later than another, as a fraction of the video."""
 ORDINALS = ("first", "second", "third")
 BY_TOUCH = "that the person touches"
 GRIP, TOUCH = "hold", "touch"
@@ -41,7 +41,7 @@ GRIP, TOUCH = "hold", "touch"
 
 
 class Description(NamedTuple):
-    """Words for an object that follow "the", and the property that identifies it."""
+    """Words for an object that follow "the", and the property by which they identify the object."""
 
     text: str
     basis: Basis
@@ -50,13 +50,13 @@ class Description(NamedTuple):
 def name_object(
     scene: Scene, thing: NamedObject, frames: Collection[int], barred: Collection[Basis] = ()
 ) -> NamedObject:
-    """Return an object under an unambiguous name on all of the frames.
+    """Return an object with a name that is unambiguous on all of the frames.
 
-    This is its name, or, if that is ambiguous on some frames, the first unambiguous description. Without one, the name
-    is used all the same.
+    If the object's own name is ambiguous on some frames, the first unambiguous description is used. Without such a
+    description, the ambiguous name stays.
 
     Args:
-        barred: properties that must not identify it, such as the property that the question asks about.
+        barred: properties that must not identify the object, such as the property that the question asks about.
     """
     if scene.is_unique(thing, frames):
         return thing
@@ -66,7 +66,7 @@ def name_object(
 
 
 def is_told_apart(scene: Scene, thing: NamedObject, frames: Collection[int]) -> bool:
-    """Whether the name or description of an object fits no other object on any of the frames."""
+    """Return whether the name or description of an object fits no other object on any of the frames."""
     if not thing.description:
         return scene.is_unique(thing, frames)
     return any(row.text == thing.name for row in unique_descriptions(scene, thing.id, tuple(frames)))
@@ -74,9 +74,9 @@ def is_told_apart(scene: Scene, thing: NamedObject, frames: Collection[int]) -> 
 
 @cached_by_scene
 def unique_descriptions(scene: Scene, object_id: str, frames: tuple[int, ...]) -> tuple[Description, ...]:
-    """Return descriptions of an object, without its name, that fit no other on any frame, the most natural first.
+    """Return descriptions of an object that fit no other object on any frame, the most natural first.
 
-    Returns none if objects of its category may be in view without annotation.
+    The plain name is not among them. If unannotated objects of the category may be in view, there are no descriptions.
     """
     thing = scene.things[object_id]
     if not frames or not all(scene.coverage.covers_category(thing.category, frame, frame + 1) for frame in frames):
@@ -90,7 +90,7 @@ def unique_descriptions(scene: Scene, object_id: str, frames: tuple[int, ...]) -
 
 
 class _Case(NamedTuple):
-    """An object on frames, and for each frame the other visible objects that its name could mean."""
+    """An object, and for each frame the other visible objects that the object's name could mean."""
 
     scene: Scene
     thing: NamedObject
@@ -98,11 +98,11 @@ class _Case(NamedTuple):
 
     @property
     def others(self) -> list[str]:
-        """All other objects in view on some of the frames."""
+        """Return all other objects that are in view on some of the frames."""
         return list(dict.fromkeys(other for others in self.in_view.values() for other in others))
 
     def only_this(self, fits: Callable[[str, int], bool | None]) -> bool:
-        """Whether `fits` is true for the object on all frames, and never for another that its name could mean."""
+        """Return whether `fits` is true for the object on all frames, and false for all others of the same name."""
         return all(
             fits(self.thing.id, frame) is True and all(fits(other, frame) is False for other in others)
             for frame, others in self.in_view.items()
@@ -110,7 +110,10 @@ class _Case(NamedTuple):
 
 
 def _by_action(case: _Case) -> Iterator[Description]:
-    """Describe by action, "the lemon being cut": the only object with the activity, or a contact other than a grip."""
+    """Describe by action: "the lemon being cut".
+
+    It is the only object of an activity, or the only object with a contact other than a grip.
+    """
     scene, thing = case.scene, case.thing
     verbs = scene.domain.families.get("egocot", {}).get("verbs", {})
     contacts = {words.do for words in scene.domain.contacts.values()}
@@ -118,7 +121,7 @@ def _by_action(case: _Case) -> Iterator[Description]:
     for action in scene.actions:
         is_under_way = action.start + scene.margin <= min(frames) and max(frames) < action.end - scene.margin
         if is_under_way and action.verb not in contacts and scene.domain.same_noun(action.noun, thing.noun):
-            # Any object touched during the activity could be its object.
+            # Any object that is touched during the activity could be the activity's object.
             touched = {use.thing.id for use in uses_near(scene, action.start, action.end)}
             is_known = scene.coverage.covers_layer("relations", action.start, action.end)
             if is_known and thing.id in touched and not touched & set(case.others):
@@ -138,9 +141,9 @@ def _by_hand(case: _Case) -> Iterator[Description]:
 
 
 def _is_done_to(scene: Scene, side: Side, contact: str, item: str, frame: int) -> bool | None:
-    """Whether a hand visibly does this to an object.
+    """Return whether a hand visibly has this contact with an object.
 
-    False if none of its contacts is recorded, and the record of contacts is complete.
+    The result is False if no contact of the two is recorded and the record of contacts is complete.
     """
     uses = uses_near(scene, frame, frame + 1, side=side, object_id=item)
     if not uses:
@@ -152,11 +155,11 @@ def _is_done_to(scene: Scene, side: Side, contact: str, item: str, frame: int) -
 
 
 def _by_place(case: _Case) -> Iterator[Description]:
-    """Describe by place, "the mug on the drip tray"."""
+    """Describe by place: "the mug on the drip tray"."""
     scene, thing = case.scene, case.thing
     for predicate, other in dict.fromkeys((span.predicate, span.other) for span in scene.places if span.thing == thing):
         words = scene.domain.places.get(predicate)
-        # "The tray holding the mug" could be confused with a hand.
+        # "The tray holding the mug" sounds as if a hand held the mug.
         is_place = words is not None and not words.is_part and not words.words.endswith("ing")
         if words is None or not is_place or other.id in case.others or not scene.is_unique(other, case.in_view):
             continue
@@ -169,9 +172,9 @@ def _is_at(scene: Scene, predicate: str, other: str, item: str, frame: int) -> b
 
 
 def _by_side(case: _Case) -> Iterator[Description]:
-    """Describe by side, "the lemon on the left".
+    """Describe by side: "the lemon on the left".
 
-    The same few objects are in view on all frames, in the same order from left to right.
+    The same few objects must be in view on all frames, in the same order from left to right.
     """
     orders = {_from_left(case.scene, [case.thing.id, *others], frame) for frame, others in case.in_view.items()}
     order = orders.pop()
@@ -185,7 +188,10 @@ def _by_side(case: _Case) -> Iterator[Description]:
 
 
 def _from_left(scene: Scene, items: Sequence[str], frame: int) -> tuple[str, ...] | None:
-    """Sort objects by the centres of their boxes; None if an object is not clearly visible, or two are too close."""
+    """Sort objects by the centres of their boxes, from left to right.
+
+    Return None if an object is not clearly visible, or if two centres are too close.
+    """
     if not all(scene.is_visible(item, frame) for item in items):
         return None
     boxes = scene.boxes(frame)
@@ -196,7 +202,7 @@ def _from_left(scene: Scene, items: Sequence[str], frame: int) -> tuple[str, ...
 
 
 def _by_touch(case: _Case) -> Iterator[Description]:
-    """Describe by order of touch, "the lemon that the person touches first", among all touched at any time."""
+    """Describe by order of touch: "the lemon that the person touches first". All touches of the video count."""
     scene, ids = case.scene, {case.thing.id, *case.scene.namesakes(case.thing.id)}
     first_uses = {use.thing.id: use for use in reversed(scene.uses) if use.thing.id in ids}
     uses = sorted(first_uses.values(), key=attrgetter("start"))
@@ -210,7 +216,7 @@ def _by_touch(case: _Case) -> Iterator[Description]:
 
 
 def _by_appearance(case: _Case) -> Iterator[Description]:
-    """Describe by order of appearance, "the lemon that comes into view later", of two."""
+    """Describe, of two objects, by order of appearance: "the lemon that comes into view later"."""
     scene, namesakes = case.scene, case.scene.namesakes(case.thing.id)
     if len(namesakes) != 1 or not scene.coverage.covers_category(case.thing.category):
         return

@@ -1,4 +1,4 @@
-"""The difficulty of answering a question by watching the video, and the origins of its distractors."""
+"""Computes how difficult it is to answer a question by watching the video, and the origins of the distractors."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from barista_bench.generate.spans import noun_of
 from barista_bench.generate.statements import AllOf, Statement
 
 SAME_OBJECT, SAME_MOMENT = "same object", "same moment"
-"""Origins of a distractor: another claim about the answer's object, for example at another time; or a claim about an
-object or action that is visible or in progress at the moment asked about. If both apply, the first."""
+"""Origins of a distractor.
+
+The first is another claim about the answer's object, for example at another time. The second is a claim about an object
+that is visible, or an action in progress, at the moment asked about. If both apply, the first is used.
+"""
 LARGE, SMALL = 0.05, 0.001
-"""Fractions of the frame: an object is easy to see from the first on, and hard below the second."""
+"""Fractions of the frame. At or above the first an object is easy to see, below the second it is hard to see."""
 LONG, SHORT = 10.0, 1.0
-"""Seconds in view: an object is easy to see from the first on, and hard below the second."""
+"""Seconds in view. At or above the first an object is easy to see, below the second it is hard to see."""
 NEAR = 0.25
-"""Maximum distance of the centres of two near boxes, as a fraction of the frame's width."""
+"""Maximum distance between the centres of two boxes that count as near, as a fraction of the frame's width."""
 MOST_STEPS = 4
 THRESHOLDS = (0.3, 0.5)
-"""Scores from which a question is medium, and hard."""
+"""The lowest scores of a medium question and of a hard question."""
 
 
 def parse_levels(text: str) -> tuple[Level, ...]:
@@ -39,10 +42,12 @@ def parse_levels(text: str) -> tuple[Level, ...]:
 
 
 def with_difficulty(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate:
-    """Return a decided candidate with its difficulty and its distractors' origins; those with an origin come first.
+    """Return a decided candidate with its difficulty and the origins of its distractors.
+
+    Distractors with an origin come first.
 
     Args:
-        distractors_needed: how many distractors the question takes.
+        distractors_needed: number of distractors that the question needs.
     """
     topic = Topic(candidate, scene)
     origins = {choice.text: topic.origin(choice) for choice in candidate.distractors}
@@ -63,12 +68,12 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, distractors_need
 
 
 def _hardness(value: float, easy: float, hard: float) -> float:
-    """Return 0 for an easy value, 1 for a hard one, and interpolate between them by the logarithm."""
+    """Return 0 for an easy value, 1 for a hard value, and a logarithmic interpolation between the two."""
     return min(1.0, max(0.0, log(max(value, 1e-9) / easy) / log(hard / easy)))
 
 
 def steps_of(statement: Statement) -> int:
-    """Return the things that must be seen and combined to decide a statement."""
+    """Return the number of things that must be seen and combined to decide a statement."""
     if isinstance(statement, AllOf):
         return sum(map(steps_of, statement.parts))
     sequences = [getattr(statement, name, ()) for name in ("actions", "values")]
@@ -76,7 +81,7 @@ def steps_of(statement: Statement) -> int:
 
 
 class Topic:
-    """The objects and actions of a question, in its scene."""
+    """The objects and actions that a question is about, in its scene."""
 
     def __init__(self, candidate: QuestionCandidate, scene: Scene) -> None:
         self.scene = scene
@@ -87,19 +92,19 @@ class Topic:
         self.nouns = {noun_of(name) for choice in candidate.right for name in actions_of(choice.statement)}
 
     def area(self) -> float | None:
-        """The smallest fraction of the frame covered by the box of any object at the moments asked about."""
+        """Return the smallest share of the frame that the box of an object covers at the moments asked about."""
         frame_area = self.scene.video.video.width * self.scene.video.video.height
         boxes = [box for frame in self.frames for box in self._boxes(frame)]
         return round(min(width * height for *_, width, height in boxes) / frame_area, 6) if boxes else None
 
     def seconds(self) -> float | None:
-        """The seconds for which the object seen for the shortest time is visible in the frames shown."""
+        """Return the shortest time, in seconds, that an object is visible in the frames shown."""
         frames_of_objects = [self.scene.frames_of(item) for item in self.objects]
         counts = [int(np.diff(np.searchsorted(frames, self.span))[0]) for frames in frames_of_objects]
         return round(min(counts) / self.scene.fps, 3) if counts else None
 
     def hidden(self) -> float | None:
-        """The largest fraction of an object's median area that is missing at the moments asked about."""
+        """Return the largest share of an object's median area that is missing at the moments asked about."""
         fractions = [self.scene.hidden_fraction(item, frame) for item in self.objects for frame in self.frames]
         return round(max(known), 3) if (known := [each for each in fractions if each is not None]) else None
 
@@ -119,7 +124,7 @@ class Topic:
         return SAME_MOMENT if is_object_seen or is_noun_seen or is_going_on else ""
 
     def is_near(self, choice: Choice, origin: str) -> bool:
-        """Whether a distractor is near in place, category or time, or about an object of the answer."""
+        """Return whether a distractor is near in place, category or time, or is about an object of the answer."""
         if origin == SAME_OBJECT:
             return True
         objects, things = self._objects(choice.statement), self.scene.things
@@ -144,7 +149,7 @@ class Topic:
         return [text for text in strings_in(msgspec.to_builtins(statement)) if text in self.scene.things]
 
     def _is_in_view(self, noun: str) -> bool:
-        """Whether the noun of an action could name an object visible at the moments asked about."""
+        """Return whether the noun of an action could name an object that is visible at the moments asked about."""
         return any(self.scene.domain.same_noun(noun, other) for other in self._nouns_in_view)
 
     @cached_property
@@ -155,7 +160,7 @@ class Topic:
         )
 
     def _is_going_on(self, name: str) -> bool:
-        """Whether an action takes place within a clip's length around a moment asked about."""
+        """Return whether an action takes place within a clip's length of a moment asked about."""
         reach = self.scene.frames_in(self.scene.domain.lengths.clip)
         spans = [span for span in (*self.scene.actions, *self.scene.steps) if span.name == name]
         return any(span.start - reach <= frame < span.end + reach for span in spans for frame in self.frames)

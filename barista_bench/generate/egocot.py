@@ -1,8 +1,8 @@
-"""Generate EgoCoT-Bench's questions from a scene graph: hands, states, places and steps, with evidence and reasons.
+"""Generate EgoCoT-Bench's questions from a scene graph, with evidence and reasons.
 
-The evidence of a question has the benchmark's schema. In addition, `evidence.graph` contains the facts that decide it,
-each with its time and as a sentence: states, actions and steps, order and causes. Facts with `holds` false are claims
-of distractors that the graph excludes.
+The questions are about hands, states, places and steps. The evidence of a question has the benchmark's schema. In
+addition, `evidence.graph` contains the facts that decide the question: states, actions and steps, order and causes.
+Each fact has a time and a sentence. If `holds` is false, the fact is a distractor's claim that the graph excludes.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from barista_bench.scene_graph.reading import ProblemLog
 
 
 class StatedFact(NamedTuple):
-    """A fact that a statement is based on: `text` is its sentence, `atom` proves it.
+    """A fact on which a statement is based. `text` states it in a sentence, and `atom` proves it.
 
-    It is about `frame`; if true, it holds on frames [start, end]. For a cause, these are the frames shown around the
-    change.
+    The fact is about `frame`. If true, it holds on frames [start, end], both included. For a cause, these are the
+    frames shown around the change.
     """
 
     subject: str
@@ -55,7 +55,7 @@ class StatedFact(NamedTuple):
 
 
 class EvidenceMaker:
-    """Makes the evidence of one scene's items."""
+    """Makes the evidence for the items of one scene."""
 
     def __init__(self, scene: Scene, words: EgocotWords) -> None:
         self.scene = scene
@@ -63,7 +63,10 @@ class EvidenceMaker:
         self._number = {item.id: number for number, item in enumerate(scene.video.objects, start=1)}
 
     def evidence(self, item: Item) -> dict[str, Json]:
-        """Return an item's evidence in the benchmark's format: targets (boxes when asked about), contacts, facts."""
+        """Return an item's evidence in the benchmark's format: targets, contacts and facts.
+
+        Targets have boxes at the moments asked about.
+        """
         candidate = item.candidate
         right = [*candidate.given, *(choice.statement for choice in candidate.right)]
         wrong = [choice.statement for index, choice in enumerate(item.choices) if index not in item.correct]
@@ -86,7 +89,7 @@ class EvidenceMaker:
         }
 
     def facts(self, statement: Statement) -> Iterator[StatedFact]:
-        """Return the facts of a statement, true or false."""
+        """Return the facts on which a statement is based, whether it is true or false."""
         match statement:
             case AllOf(parts) | AnyOf(parts):
                 for part in parts:
@@ -142,7 +145,7 @@ class EvidenceMaker:
         yield StatedFact(phrase, "causes", outcome, start, start, end, text, cause)
 
     def _order_facts(self, objects: Sequence[str], atom: Statement) -> Iterator[StatedFact]:
-        """Return the first contact with each of two objects, and their order."""
+        """Return three facts: the first contact with each of two objects, and the order of these contacts."""
         uses = [next(use for use in self.scene.uses if use.thing.id == object_id) for object_id in objects]
         touches = [f for use in uses for f in self.facts(Touches(use.side, use.thing.id, use.contacts[0][1]))]
         yield from touches
@@ -159,7 +162,7 @@ class EvidenceMaker:
                 yield {"distinct_id": self._number[object_id], "time": self.view.time(frame), "bbox": corners}
 
     def _contact_relations(self, facts: Sequence[StatedFact]) -> list[Json]:
-        """Return relations in the benchmark's schema: each recorded contact of the facts about touching."""
+        """Return a relation in the benchmark's schema for each recorded contact in the facts about touching."""
         return _distinct(
             {
                 "subject_name": fact.subject,
@@ -187,7 +190,10 @@ class EvidenceMaker:
         }
 
     def _is_excluded(self, fact: StatedFact) -> bool:
-        """Whether a fact is false; facts about order are left out, since the true order already excludes the others."""
+        """Return whether a fact is false and belongs to the evidence.
+
+        False facts about order are left out, since the true order already excludes the other orders.
+        """
         return fact.predicate != "precedes" and fact.atom.truth(self.scene) is False
 
     def _name(self, object_id: str) -> str:
@@ -206,7 +212,7 @@ def _objects(statement: Statement) -> Iterator[str]:
 
 
 def _extent(spans: Sequence[ValueSpan] | Sequence[ActionSpan], frame: int) -> tuple[int, int]:
-    """Return the first and last frame of the first span that holds on a frame; that frame twice without such a span."""
+    """Return the first and last frame of the first span that holds on a frame. Without one, return the frame twice."""
     return next(((span.start, span.end - 1) for span in spans if span.start <= frame < span.end), (frame, frame))
 
 
@@ -219,7 +225,7 @@ def _distinct(rows: Iterator[Json]) -> list[Json]:
 
 
 TEST_EVERY = 3
-"""Every third video with questions is in the split test, but never the first."""
+"""Every third video with questions belongs to the split test, but never the first video."""
 _LETTERS = "ABCD"
 _Record = dict[str, Json]
 
@@ -227,7 +233,7 @@ _Record = dict[str, Json]
 class EgocotFamily(Family):
     """EgoCoT-Bench's questions.
 
-    Its media are the original videos; questions are about frames that the benchmark's task shows.
+    The media are the original videos. Questions are about frames that the benchmark's task shows.
     """
 
     name: ClassVar[str] = "egocot"
@@ -265,13 +271,13 @@ class EgocotFamily(Family):
 
 
 def _splits(items: Sequence[Item]) -> Iterator[tuple[Split, str, list[Item]]]:
-    """Return split, video id and items of each video."""
+    """Yield the split, the video id and the items of each video."""
     for number, (video_id, video_items) in enumerate(by_video(sorted(items, key=lambda item: item.id))):
         yield "test" if number % TEST_EVERY == TEST_EVERY - 1 else "dev", video_id, video_items
 
 
 def record_of(item: Item, maker: EvidenceMaker | None) -> _Record:
-    """Return one sample in the benchmark's format; without `maker`, it has no answer, evidence and reasons."""
+    """Return one sample in the benchmark's format. Without `maker`, it has no answer, evidence or reasons."""
     candidate, subtask = item.candidate, BY_CODE[item.candidate.subtask]
     record: _Record = {
         "qid": item.id,
@@ -290,7 +296,7 @@ def record_of(item: Item, maker: EvidenceMaker | None) -> _Record:
 
 
 def _reasons(record: _Record, scene: Scene) -> list[str]:
-    """Return the sentences of an item's reasoning: the facts of its evidence, then the answer."""
+    """Return the sentences of an item's reasoning: the facts of the evidence, then the answer."""
     item = RecordReader(ProblemLog("generated")).read(PlacedRecord("record", {**record, "reasoning": ["-"]}))
     assert item.answer is not None, "only answered questions get reasons"
     size = scene.video.video.width, scene.video.video.height
@@ -307,7 +313,7 @@ _VERBS = {
 
 
 def rationale_of(evidence: EvidenceBase) -> list[str]:
-    """Return sentences for all relations, places in focus, targets and moments in the evidence.
+    """Return sentences for all relations, focused places, targets and moments in the evidence.
 
     >>> rationale_of(EvidenceBase(facts=(EvidenceFact("left hand", "holds", "pot", ((1.0, 1.0),)),)))
     ['At 00:01.00, the left hand holds the pot.']
@@ -323,7 +329,7 @@ def rationale_of(evidence: EvidenceBase) -> list[str]:
 
 
 def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
-    """Return a sentence about one relation, with the time of `span` or of its first span."""
+    """Return a sentence about one relation. Its time is `span`, or the first span of the fact."""
     span = span or (fact.spans[0] if fact.spans else None)
     if fact.text:
         return _with_time(f"{fact.text}.", None if fact.predicate == "precedes" else span)
@@ -332,12 +338,12 @@ def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
 
 
 def place_sentence(box: EvidenceBox) -> str:
-    """Return a sentence about the part of the frame where an object is, at one time."""
+    """Return a sentence about the part of the frame that contains an object at one time."""
     return _with_time(f"the {_noun(box.name)} is in the {region_words(box.box)} of the frame.", (box.time, box.time))
 
 
 def region_words(box: Xyxy) -> str:
-    """Return the part of the frame that contains a box's centre; `box` in fractions of the frame.
+    """Return the part of the frame that contains a box's centre. `box` is in fractions of the frame.
 
     >>> region_words((0.0, 0.8, 0.2, 1.0)), region_words((0.4, 0.4, 0.6, 0.6))
     ('lower left', 'middle')

@@ -1,6 +1,7 @@
-"""Further questions of EgoCoT-Bench's subtasks, which need few objects: the hands on one, moments, states and colours.
+"""Further questions of EgoCoT-Bench's subtasks, which need only few objects.
 
-Each claim is one that the other questions make too, so a graph of one or two objects also decides them.
+They ask about hands on one object, moments, states and colours. Other questions make the same kinds of claims, so a
+graph with one or two objects also decides these questions.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _hands_choice(thing: NamedObject, frame: int, *touching: bool) -> Choice:
 
 
 def state_before(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """SR: the state of an object at a moment, and the moment at which it was in a state."""
+    """SR: the state of an object at a moment, or the moment at which the object was in a state."""
     for current in view.scene.values:
         values = _states_to_choose_from(view, current)
         if len(values) > DISTRACTORS:
@@ -93,7 +94,7 @@ def _claim_of_state(current: ValueSpan) -> Callable[[int], Statement]:
 
 
 def state_of_tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """GOT: the state at one moment of the object that a hand works with at another."""
+    """GOT: the state, at one moment, of the object that a hand works with at another moment."""
     for role_frame, side in product(view.frames, SIDES):
         in_hand = {use.thing for use in view.uses_at(role_frame) if use.side == side}
         for current in view.scene.values if len(in_hand) == 1 else ():
@@ -113,15 +114,16 @@ def _frames_of(view: ShownScene, current: ValueSpan) -> list[int]:
 
 
 def _dimensions(view: ShownScene, attribute_type: str) -> Sequence[tuple[tuple[str, ...], ...]]:
-    """Return the dimensions of an attribute type; none if the domain lacks the type."""
+    """Return the dimensions of an attribute type, or none if the domain lacks the type."""
     words = view.scene.domain.attributes.get(attribute_type)
     return words.groups if words else ()
 
 
 def _states_to_choose_from(view: ShownScene, current: ValueSpan) -> list[str]:
-    """Return a value and others of its dimension that the object can have; none if it never changes.
+    """Return a value and other values of its dimension that the object can have, or none if the value never changes.
 
-    It can have the values that it has in the video, and all that the domain lists for a category with two of these.
+    The object can have the values that it has in the video. If the domain lists two of these for a category, the object
+    can have all values of that category.
     """
     domain = view.scene.domain
     dimensions = _dimensions(view, current.type) if current.type != COLOUR else ()
@@ -130,7 +132,7 @@ def _states_to_choose_from(view: ShownScene, current: ValueSpan) -> list[str]:
     possible = {group for group in groups if values & {*group}}
     if len(possible) < 2:
         return []
-    for _ in groups:  # a cup can have a bowl's values, and so a tray's
+    for _ in groups:  # a cup may get a bowl's values, and through these a tray's
         for listed in domain.families.get("vista", {}).get("states", {}).values():
             of_category = {group for group in groups if {*group} & {*listed}}
             possible |= of_category if len(of_category & possible) > 1 else set()
@@ -172,13 +174,16 @@ def _which_moment(
     event: str,
     thing: NamedObject | None = None,
 ) -> Iterator[QuestionCandidate]:
-    """Return a shown moment at which a claim holds, beside those at which it does not. The object is visible at all."""
+    """Yield a shown moment at which a claim holds, with moments at which it does not hold as distractors.
+
+    The object is visible at all these moments.
+    """
     frames = [frame for frame in view.frames if thing is None or view.scene.is_visible(thing.id, frame)]
     truths = {frame: claim(frame).truth(view.scene) for frame in frames}
     wrong = [frame for frame, truth in truths.items() if truth is False]
     random.Random(content_seed("moments", view.scene.video_id, event)).shuffle(wrong)  # noqa: S311
-    # Only every second moment is ever right, and a distractor may be of either kind: who knows the other answers about
-    # a video can neither exclude a moment that is right elsewhere nor one that never is.
+    # Only every second moment can be right, and distractors are of both kinds. So the other answers about a video do
+    # not help to exclude moments, neither those that are right elsewhere nor those that never are.
     by_kind = [[frame for frame in wrong if view.frames.index(frame) % 2 == odd] for odd in (0, 1)]
     wrong = [frame for pair in zip_longest(*by_kind) for frame in pair if frame is not None][:DISTRACTORS]
     for frame in (frame for frame, truth in truths.items() if truth and view.frames.index(frame) % 2 == 0):

@@ -1,6 +1,6 @@
-"""The moments that EgoCoT-Bench's task shows of a video, and shared parts of its questions: names, times, candidates.
+"""The moments of a video that EgoCoT-Bench's task shows, and shared parts of its questions: names, times, candidates.
 
-Frames are counted from 0; spans are [start, end).
+Frames are counted from 0. Spans are [start, end).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from barista_bench.scene_graph.domain import DomainRecord, Side
 from barista_bench.scene_graph.graph_words import PARTICLES
 
 DISTRACTORS = 3
-"""Distractors of a question."""
+"""Number of distractors of a question."""
 
 
 class EgocotWords(DomainRecord, frozen=True):
     """The family's section of a domain file.
 
     Args:
-        states: value, or category and value (`steam wand open`), to its words after `is`; by default the value itself.
-        causes: value to the verbs of actions that cause it.
-        verbs: verb of an activity to its common form; by default the verb itself.
+        states: maps a value, or category and value (`steam wand open`), to the words after `is`; by default the value.
+        causes: maps a value to the verbs of actions that cause it.
+        verbs: maps the verb of an activity to its common form; by default the verb itself.
     """
 
     states: dict[str, str] = msgspec.field(default_factory=dict)
@@ -64,12 +64,12 @@ class EgocotWords(DomainRecord, frozen=True):
 
 
 class Moment(NamedTuple):
-    """The moment that a question is about: frames on which its answer must hold, and the words for its time.
+    """The moment that a question is about: the frames on which the answer must hold, and words for the time.
 
     Args:
-        wording: follows the subtask's key in `wordings.yaml`.
+        wording: text that follows the subtask's key in `wordings.yaml`.
         given: conditions under which `slots` mean exactly these frames.
-        noun: a name in `slots`, which would give away an object of that name.
+        noun: a name in `slots` that would reveal an object of that name.
     """
 
     frames: tuple[int, ...]
@@ -83,7 +83,10 @@ class Moment(NamedTuple):
         return AllOf(tuple(map(statement_at, self.frames))) if len(self.frames) > 1 else statement_at(self.frames[0])
 
     def on_any(self, statement_at: Callable[[int], Statement]) -> Statement:
-        """Return the statement that it holds on at least one frame: a distractor is excluded if this is false."""
+        """Return the statement that something holds on at least one of the frames.
+
+        A distractor is excluded if this statement is false.
+        """
         return AnyOf(tuple(map(statement_at, self.frames))) if len(self.frames) > 1 else statement_at(self.frames[0])
 
 
@@ -92,7 +95,7 @@ _ARTICLES = ("the", "a", "an")
 
 
 class ShownScene:
-    """A scene as the benchmark's task shows it: at `frames`, spread evenly over the video."""
+    """A scene as the benchmark's task shows it. `frames` are spread evenly over the video."""
 
     def __init__(self, scene: Scene, words: EgocotWords) -> None:
         self.scene = scene
@@ -108,13 +111,13 @@ class ShownScene:
         return self.words.phrase(self.scene.action_in_words(action))
 
     def participle_phrase(self, action: str) -> str:
-        """Return an action in progress, "pouring the milk"; empty if the domain has no participle of the verb."""
+        """Return an action in progress, such as "pouring the milk"; empty if the domain has no participle for it."""
         verb = verb_of(action)
         object_text = self.phrase(action).removeprefix(self.words.verbs.get(verb, verb))
         return f"{self.participles[verb]}{object_text}" if verb in self.participles else ""
 
     def moments(self) -> Iterator[Moment]:
-        """Return each shown moment by the clock, and the moments of each action that occurs only once."""
+        """Yield each shown moment with its time, and each action that occurs only once, with its shown frames."""
         yield from (Moment((frame,), "", {"time": self.time(frame)}) for frame in self.frames)
         for action in self.scene.actions:
             frames = tuple(frame for frame in self.frames if action.start <= frame < action.end)
@@ -131,19 +134,19 @@ class ShownScene:
 
     @cached_property
     def used_things(self) -> list[NamedObject]:
-        """Return the objects that hands are on at any time, each once, by time."""
+        """Return the objects that hands touch at any time, each once, by time."""
         return list({use.thing.id: use.thing for use in self.scene.uses}.values())
 
     @cached_property
     def by_use(self) -> list[NamedObject]:
-        """Return the objects that hands are on at any time, then all others."""
+        """Return the objects that hands touch at any time, then all other objects."""
         return [*self.used_things, *(thing for thing in self.scene.things.values() if thing not in self.used_things)]
 
     def possible_values(self, span: ValueSpan) -> list[ValueSpan]:
         """Return other values that a span could have, according to the domain.
 
-        Each group of synonyms gives one value. Left out are values that the domain does not list for the category, if
-        it lists any, and values that only other objects have in the video: no mill rinses.
+        Each group of synonyms gives one value. If the domain lists values for the category, other values are left out.
+        Values that only objects of other categories have in the video are left out too: no mill rinses.
         """
         dimensions = self.scene.domain.attributes[span.type].groups
         dimension = next((groups for groups in dimensions if any(span.value in group for group in groups)), ())
@@ -157,10 +160,12 @@ class ShownScene:
     def visible_things(
         self, things: Sequence[NamedObject], *frames: int, barred: Collection[Basis] = ()
     ) -> list[NamedObject]:
-        """Return objects (not stuff) clearly visible on all frames, under names that fit no other object there.
+        """Return objects that are clearly visible on all frames, under names that fit no other object there.
+
+        Divisible objects (stuff) are left out.
 
         Args:
-            barred: properties that must not identify them.
+            barred: properties that must not identify the objects.
         """
         return [
             called
@@ -171,7 +176,7 @@ class ShownScene:
         ]
 
     def uses_at(self, *frames: int) -> list[HandUse]:
-        """Return the uses where hands are on objects at each of the frames."""
+        """Return the uses with a recorded contact at each of the frames."""
         return [
             use
             for use in self.scene.uses
@@ -180,7 +185,7 @@ class ShownScene:
 
     @cached_property
     def first_uses(self) -> dict[HandUse, int]:
-        """Return the first use of each object, by time, with the first shown moment where it is clearly visible."""
+        """Map the first use of each object to the first shown moment that shows it clearly, in order of time."""
         first_uses_ = {use.thing: use for use in reversed(self.scene.uses)}.values()
         first_seen: dict[HandUse, int] = {}
         for use in sorted(first_uses_, key=attrgetter("start", "thing.id")):
@@ -191,18 +196,19 @@ class ShownScene:
         return first_seen
 
     def stay_of(self, object_id: str, frame: int) -> int:
-        """Return the number of the stretch of shown moments, up to a frame, that an object spent in one quarter."""
+        """Return the number of the object's stay at a frame. A stay is a stretch of shown moments in one quarter."""
         quarters = [quarter_of(self.scene, object_id, shown) for shown in self.frames if shown <= frame]
         return len(list(groupby(quarter for quarter in quarters if quarter is not None)))
 
     def moments_around(self, frame: int) -> tuple[int, int] | None:
-        """Return the last shown moment before a frame, and the first at or after it; None if no moment is before it."""
+        """Return the last shown moment before a frame, and the first at or after it; None without an earlier moment."""
         return next(((start, end) for start, end in pairwise(self.frames) if start < frame <= end), None)
 
     def intervals(self, frame: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
-        """Return all rows of four neighbouring intervals between moments, and the interval that contains the frame.
+        """Yield all rows of four neighbouring intervals between moments, with the index of the frame's interval.
 
-        The frame must be in the middle half of its interval, since viewers see a beginning a little sooner or later.
+        The frame must be in the middle half of its interval, since viewers may see a beginning a little sooner or
+        later.
         """
         pairs = list(pairwise(self.frames))
         for first in range(len(pairs) - DISTRACTORS):
@@ -226,18 +232,18 @@ class ShownScene:
         given: Sequence[Statement] = (),
         is_named: bool = True,
     ) -> QuestionCandidate:
-        """Return a candidate about objects that must be clearly visible under unique names on all of the frames.
+        """Return a candidate. Its objects must be clearly visible and have unique names on all of the frames.
 
         Args:
-            wording: subtask, and after a space the key of its wording, filled with `slots`.
+            wording: subtask, then a space and the key of its wording, which is filled with `slots`.
             choices: may contain the right choice.
-            event: as in `QuestionCandidate`; also `second`.
+            event: as in `QuestionCandidate`, like `second`.
             is_named: whether the texts name the objects.
         """
         distinct_frames = tuple(dict.fromkeys(frames))
         seen_things = (Seen(thing.id, frame) for thing in things for frame in distinct_frames)
         names = (Unique(thing.id, distinct_frames, thing.description) for thing in things if is_named)
-        if not event and any(thing.description for thing in things):  # one fact, independent of the objects' names
+        if not event and any(thing.description for thing in things):  # the same fact under any names of the objects
             event = " ".join([right.text, *(thing.id for thing in things)])
             for thing in things:
                 event = event.replace(thing.name, thing.plain_name or thing.name)

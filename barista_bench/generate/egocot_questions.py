@@ -1,8 +1,9 @@
 """EgoCoT-Bench's questions: all candidates of its twelve subtasks.
 
-They are about visible and past events, then about the next events, causes, and conclusions from several moments.
-Questions are symmetric: the choices of one are right answers of others (the other hand, object or moment). If a choice
-makes two claims, the choices are all four combinations of two values each, so shared words do not reveal the answer.
+First come questions about visible and past events, then about next events, causes, and conclusions from several
+moments. Questions are symmetric: the wrong choices of a question are right answers of other questions (the other hand,
+object or moment). If a choice makes two claims, the choices are all four combinations of two values each, so shared
+words do not reveal the answer.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _whole_things(view: ShownScene, things: Sequence[NamedObject]) -> list[NamedObject]:
-    """Return objects of which none is a part or a whole of an earlier one: these would not be separate choices."""
+    """Return the objects without parts and wholes of earlier objects, since these would not be separate choices."""
     whole_things: list[NamedObject] = []
     for thing in dict.fromkeys(things):
         if not any(view.scene.is_part_of_other(thing.id, other.id) for other in whole_things):
@@ -96,7 +97,7 @@ def hand_of_object(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _hands_of_objects(view: ShownScene, frame: int) -> Iterator[QuestionCandidate]:
-    """Return the hand on each of two objects, if both hands are on something."""
+    """Yield questions about the hand on each of two objects, if both hands are on something."""
     by_side = [[use.thing for use in view.uses_at(frame) if use.side == side] for side in SIDES]
     for left, right in product(*by_side):
         others = view.visible_things(view.used_things, frame, barred=TOUCHES) if left == right else [right]
@@ -122,7 +123,7 @@ def _touch_choice(combine: Callable[[Callable[[int], Statement]], Statement], si
 
 
 def state_in_use(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """MSP: the state of an object that hands work with, and whether a hand is on it."""
+    """MSP: the state of an object that hands work with, and whether a hand is on the object."""
     for frame in view.frames:
         for used_thing, side in product(view.used_things, SIDES):
             thing = name_object(view.scene, used_thing, [frame], TOUCHES)
@@ -136,7 +137,7 @@ def state_in_use(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _alternatives(view: ShownScene, thing: NamedObject, frame: int) -> Iterator[tuple[ValueSpan, str]]:
-    """Return (an object's value at a frame, another value that it has at another time)."""
+    """Yield pairs of an object's value at a frame and another value that it has at another time."""
     spans = [span for span in view.scene.values if span.thing == thing]
     for current in spans:
         if current.start <= frame < current.end:
@@ -152,11 +153,11 @@ def _state_choice(view: ShownScene, side: Side, frame: int, current: ValueSpan, 
 
 
 def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """SR: until when an object was in its former state."""
+    """SR: the time until which an object was in its former state."""
     for before, after in view.scene.changes:
         first, last = (view.words.state(span.value, span.thing.category) for span in (before, after))
         for row, number in view.intervals(after.start):
-            # No moment is named, so a description must fit at all of them.
+            # The question names no moment, so a description must fit at all moments.
             is_clear = view.scene.is_unique(before.thing, row[number])
             thing = before.thing if is_clear else name_object(view.scene, before.thing, view.frames)
             slots = {"thing": thing.name, "before": first, "after": last}
@@ -167,7 +168,7 @@ def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """LVR: the part of the frame where an object was that hands work with."""
+    """LVR: the earlier place in the frame of an object that hands work with."""
     for used_thing in view.used_things:
         for frame in view.frames:
             if quarter := quarter_of(view.scene, used_thing.id, frame):
@@ -200,7 +201,7 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
         things_by_name = sorted(things, key=lambda thing: thing.name)
         orders = [_order_choice(frames[-1], order) for order in permutations(things_by_name)]
         right = _order_choice(frames[-1], things)
-        # The other orders give no information about the right one: any three of them are equally likely.
+        # The wrong orders do not reveal the right order, since any three of them are equally likely.
         random.Random(content_seed("orders", view.scene.video_id, right.text)).shuffle(orders)  # noqa: S311
         names = [f"the {thing.name}" for thing in things_by_name]
         slots, ids = {"names": f"{names[0]}, {names[1]} and {names[2]}"}, tuple(thing.id for thing in things)
@@ -217,7 +218,7 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _is_same_order(view: ShownScene, pair: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two pairs of objects, by time, are the same, or parts and wholes of the same."""
+    """Return whether two pairs of objects, each in order of time, are equal, or equal up to parts and wholes."""
     return all(a == b or view.scene.is_part_of_other(a, b) for a, b in zip(pair, other, strict=True))
 
 
@@ -227,7 +228,7 @@ def _order_choice(until: int, things: Sequence[NamedObject]) -> Choice:
 
 
 def next_state(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """NSA: the next change of state: the object and its new value."""
+    """NSA: the next change of state, that is, the object and its new value."""
     recorded_values = [span for change in view.scene.changes for span in change]
     distinct_values: list[ValueSpan] = []
     for span in [*recorded_values, *chain.from_iterable(map(view.possible_values, recorded_values))]:
@@ -257,7 +258,7 @@ def next_state(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def next_action(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """NAA: the next action, in progress at the next shown moment."""
+    """NAA: the next action, which is in progress at the next shown moment."""
     actions = view.scene.actions
     for frame, until in pairwise(view.frames):
         following = next((action for action in actions if action.start > frame), None)
@@ -277,7 +278,7 @@ def next_action(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _starting_moments(view: ShownScene, frame: int) -> Iterator[Moment]:
-    """Return a moment by the clock, and by the last action that begins before it, if it is the only one of its kind."""
+    """Yield a moment by its time, and by the last action that begins before it if no other action has its name."""
     yield Moment((frame,), "", {"time": view.time(frame)})
     before = [action for action in view.scene.actions if action.start <= frame]
     if before and frame < before[-1].end:
@@ -287,7 +288,7 @@ def _starting_moments(view: ShownScene, frame: int) -> Iterator[Moment]:
 
 
 def cause_of_change(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """LCOI: the action that caused a change between two moments, and the change. All choices are true at some time."""
+    """LCOI: the action that caused a change between two moments, and the change. Each choice is true at some time."""
     outcomes = [
         (action.name, before, after)
         for before, after in view.scene.changes
@@ -316,7 +317,7 @@ def _cause_choice(view: ShownScene, start: int, end: int, name: str, before: Val
     verbs = view.words.causes.get(after.value, ())
     values = before.type, before.value, after.value
     first, last = (view.words.state(span.value, span.thing.category) for span in (before, after))
-    # Otherwise "to open" and "is open" would be the same claim twice.
+    # Otherwise "to open" and "is open" would make the same claim twice.
     is_named = view.scene.domain.same_noun(noun_of(name), after.thing.noun)
     is_implied = is_named and any(word.startswith(verb_of(name)) for word in last.split())
     change = f"and the {after.thing.name} goes from {first} to {last}"
@@ -325,7 +326,7 @@ def _cause_choice(view: ShownScene, start: int, end: int, name: str, before: Val
 
 
 def progress(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """PR: the current step, and the time when the work passed from one step to the next."""
+    """PR: the current step, or the time at which the work passed from one step to the next."""
     names = dict.fromkeys(step.name for step in view.scene.steps)
     for frame in view.frames:
         for name in dict.fromkeys(step.name for step in view.scene.steps if step.start <= frame < step.end):
@@ -344,9 +345,9 @@ def progress(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def hands_over_time(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """HGC: the object that a hand is on at one moment, and at a later one.
+    """HGC: the object that a hand is on at one moment, and the object at a later moment.
 
-    Either of two objects may be at either moment.
+    Each choice has one of two objects at each of the moments.
     """
     for (start, before), (end, after) in combinations(((f, use) for f in view.frames for use in view.uses_at(f)), 2):
         if start == end:
@@ -377,7 +378,10 @@ def _two_touches_choice(
 
 
 def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """GOT: the place at one moment of the object that a hand works with at another, independent of its appearance."""
+    """GOT: the place, at one moment, of the object that a hand works with at another moment.
+
+    The question does not depend on the object's appearance.
+    """
     for role_frame in view.frames:
         for use in view.uses_at(role_frame):
             in_hand = [other for other in view.uses_at(role_frame) if other.side == use.side]

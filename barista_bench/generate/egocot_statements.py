@@ -1,6 +1,6 @@
 """The statements of EgoCoT-Bench's questions: quarters of the frame, next events, steps, causes.
 
-Frames are counted from 0; spans are [start, end).
+Frames are counted from 0. Spans are [start, end).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from barista_bench.scene_graph.domain import Side
 Across: TypeAlias = Literal["left", "right"]
 Down: TypeAlias = Literal["upper", "lower"]
 OFF_CENTRE = 0.12
-"""Minimum distance of a centre from the frame's middle, as a fraction of its width or height, to be on one side."""
+"""Minimum distance of a centre on one side from the frame's middle, as a fraction of the frame's width or height."""
 
 CUT = 0.01
-"""Minimum fraction of the frame for the box of an object that the frame's edge cuts, to be said to be somewhere."""
+"""Minimum fraction of the frame that the box of an object cut by the frame's edge must cover to have a place."""
 
 
 class InQuarter(Statement, frozen=True):
     """The centre of an object's box is in a quarter of the frame, clear of the dividing lines.
 
-    False: in another quarter.
+    False: the centre is clearly in another quarter.
     """
 
     object: str
@@ -40,7 +40,7 @@ class InQuarter(Statement, frozen=True):
 
 
 class AwayFrom(Statement, frozen=True):
-    """A hand is clearly not on an object: the record excludes a touch. False: it touches it."""
+    """A hand is clearly not on an object, because the record excludes a touch. False: the hand touches the object."""
 
     is_of_touch: ClassVar[bool] = True
 
@@ -54,9 +54,10 @@ class AwayFrom(Statement, frozen=True):
 
 
 class InStep(Statement, frozen=True):
-    """A process step is in progress at a frame, and no other.
+    """A process step is in progress at a frame, and no other step is.
 
-    False: another step is, with a verb that cannot mean the same (transfer, empty), and this step is at other times.
+    False: another step is in progress, its verb cannot mean the same (transfer, empty), and this step occurs at other
+    times.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("process_steps",)
@@ -78,9 +79,9 @@ class InStep(Statement, frozen=True):
 
 
 class NextAction(Statement, frozen=True):
-    """Of the actions that begin after `frame`, this one is the first, and it is in progress at `until`.
+    """This action is the first of the actions that begin after `frame`, and it is in progress at `until`.
 
-    False: it is neither, and it is not a usual part of handling the object in any activity (`grasp the cup`).
+    False: neither holds, and the action is not a usual part of handling the object in any activity (`grasp the cup`).
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
@@ -107,8 +108,8 @@ class NextAction(Statement, frozen=True):
 class NextState(Statement, frozen=True):
     """An attribute has a value at `until` that it does not have at `frame`.
 
-    False: a value that excludes it holds at both frames, and it did not occur between them or within the `margin`
-    after.
+    False: a value that excludes this value holds at both frames, and this value did not begin between them or within
+    the `margin` after `until`.
     """
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
@@ -132,9 +133,10 @@ class NextState(Statement, frozen=True):
 
 
 class BringsAbout(Statement, frozen=True):
-    """In [start, end) an action changes a value: the only action in progress whose verb can cause the value (`verbs`).
+    """In [start, end) an action changes a value.
 
-    False: there is no such change, or clearly another action causes it.
+    No other action in progress has a verb that can cause the value (`verbs`). False: the change does not happen, or
+    another action clearly causes it.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes")
@@ -166,15 +168,18 @@ class BringsAbout(Statement, frozen=True):
 
 
 def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[ActionSpan]:
-    """Return actions with one of the verbs, in progress at a change (within the `margin`), by a hand on an object."""
+    """Return the possible causes of a change: actions with one of the verbs, in progress within the `margin`.
+
+    A hand must be on an object during the action.
+    """
     near = find_overlapping(scene.actions, frame - scene.margin, frame + scene.margin + 1)
     return [a for a in near if a.verb in verbs and find_overlapping(scene.uses, a.start, a.end)]
 
 
 def quarter_of(scene: Scene, object_id: str, frame: int) -> tuple[Down, Across] | None:
-    """Return the quarter of the frame with a box's centre.
+    """Return the quarter of the frame that contains a box's centre.
 
-    None near a dividing line, without a box, or if only a small part of the object is inside the frame.
+    Return None near a dividing line, without a box, or if only a small part of the object is inside the frame.
     """
     box = scene.boxes(frame).get(object_id)
     if box is None:

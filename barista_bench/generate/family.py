@@ -1,6 +1,6 @@
-"""A family of questions: its candidates in a scene, the sampling of its set, and the writing of its release.
+"""A family of questions: it finds candidates in a scene, samples a set and writes the release.
 
-The release's videos are links to those of the graphs; a folder of pictures is encoded as a video.
+The videos of the release are links to the videos of the graphs. A folder of pictures is encoded as a video.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ RecordT = TypeVar("RecordT", bound=DomainRecord)
 
 
 class SampledItems(NamedTuple):
-    """A family's items, and by subtask the number of sampled items left out because their texts reveal the answers."""
+    """A family's items, and the number of items left out per subtask because their texts reveal the answers."""
 
     items: list[Item]
     guessable: Mapping[str, int]
 
 
 class Family(ABC):
-    """One benchmark's questions. Created once for a run, and once in each process.
+    """One benchmark's questions. A family is created once for a run, and once in each process.
 
     Args:
-        name: the benchmark's.
-        choice_subtasks: subtasks whose choices are shown to a model, which could guess from them.
-        has_own_texts: whether each item has its own texts, instead of labels shared by the complete set.
+        name: name of the benchmark.
+        choice_subtasks: subtasks that show choices to a model, so that the model could guess from their texts.
+        has_own_texts: whether each item has its own texts. If False, the items of a set share their labels.
         levels: requested difficulties.
     """
 
@@ -70,18 +70,18 @@ class Family(ABC):
 
     @abstractmethod
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        """Return all possible questions about a video, undecided, in an order that depends only on the graph."""
+        """Yield all possible questions about a video, undecided, in an order that depends only on the graph."""
 
     @abstractmethod
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """Return the number of distractors that a question takes; 0 if the family has none."""
+        """Return the number of distractors that a question needs; 0 if the family has no distractors."""
 
     def decide_all(
         self, scene: Scene, tally: Tally, undecided: UndecidedCandidates | None = None
     ) -> Iterator[QuestionCandidate]:
-        """Return the candidates that the graph decides, at the requested levels.
+        """Yield the candidates that the graph decides and that have a requested level.
 
-        The others are counted by their reason; in `undecided`, they are listed by the annotation that they lack.
+        All other candidates are counted by reason. `undecided` lists them by the annotation that they lack.
         """
         for candidate in self.candidates(scene):
             distractors_needed = self.distractors_needed(candidate)
@@ -100,17 +100,17 @@ class Family(ABC):
     def offer(
         self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
-        """Return the decided candidates of a video: one per event, about `most` of each subtask."""
+        """Return the decided candidates of a video: one per event, and about `most` of each subtask."""
         return self.limit_candidates(one_per_event(self.decide_all(scene, tally, undecided), seed, tally), most, seed)
 
     def limit_candidates(
         self, candidates: Sequence[QuestionCandidate], most: int, seed: int
     ) -> list[QuestionCandidate]:
-        """Keep about `most` candidates of each subtask; their order does not matter."""
+        """Keep about `most` candidates of each subtask. The order of `candidates` does not matter."""
         return keep_most(candidates, most, seed)
 
     def sample_items(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        """Sample at most `size` items per subtask, balanced, with their choices in order."""
+        """Return a balanced sample of at most `size` items per subtask, with their choices in order."""
         items: list[Item] = []
         for subtask in self.subtasks:
             items += self.sample_subtask(subtask, [c for c in candidates if c.subtask == subtask], size, seed)
@@ -120,7 +120,7 @@ class Family(ABC):
         return with_choices(sample(candidates, size, seed), subtask.lower(), self.distractors_needed, seed)
 
     def assign_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
-        """Return the sampled items, each in a form of its wording."""
+        """Return the sampled items with a form of the wording assigned to each."""
         return assign_forms(items, seed)
 
     def items(
@@ -128,7 +128,8 @@ class Family(ABC):
     ) -> SampledItems:
         """Return the sample without the items that make a subtask guessable from its texts.
 
-        Guessable means more accurate than chance, or, if given, more accurate than `ceiling`.
+        A subtask is guessable if a guesser beats chance significantly, or exceeds the accuracy `ceiling` if it is
+        given.
         """
         items = self.assign_forms(self.sample_items(candidates, size, seed), seed)
         guessable_counts: dict[str, int] = {}
@@ -148,12 +149,12 @@ class Family(ABC):
         return ""
 
     def public_items(self, items: Sequence[Item]) -> dict[str, Item]:
-        """Return the items whose answers are in the release, by their names there."""
+        """Return the items whose answers are in the release, by their names in the release."""
         return {item.id: item for item in items}
 
     @abstractmethod
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
-        """Write the release, annotations and media, to the new folder `out`, in the benchmark's format."""
+        """Write the release (annotations and media) in the benchmark's format to the new folder `out`."""
 
 
 def family_words(domain: Domain, family: str, record: type[RecordT]) -> RecordT:
@@ -177,7 +178,7 @@ def check_placeable(graph: SceneGraph, video: VideoGraph) -> None:
 
 
 def place_video(graph: SceneGraph, video_id: str, target: Path) -> None:
-    """Put a video into a release as MP4. Frame k of a folder of pictures is then at k / fps seconds."""
+    """Put a video into a release as MP4. If the source is a folder of pictures, frame k is shown at k / fps seconds."""
     path = graph.video_path(video_id)
     if not path.is_dir():
         place_file(path, target)
@@ -193,7 +194,7 @@ FAMILIES: Mapping[str, str] = {
     "tog_bench": "barista_bench.generate.tog_bench:ToGBenchFamily",
     "egocot": "barista_bench.generate.egocot:EgocotFamily",
 }
-"""Module of each family, by the name of its benchmark: imported when it is needed."""
+"""The class of each family, by the name of its benchmark. Its module is imported when it is needed."""
 
 
 def family_class(name: str) -> type[Family]:

@@ -1,4 +1,4 @@
-"""Estimate, without writing, how many questions of each family a release of scene graphs gives, and how to get more."""
+"""Estimate, without writing files, how many questions of each family a release gives, and how to get more."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain_draft import lacking_lines
 
 LARGEST = 3
-"""Number of listed reasons."""
+"""Maximum number of reasons in the list."""
 _TELL_APART = (
     "record which hand holds it, what it is on or inside of, or a `color` or `type` that others of its name lack"
 )
@@ -62,7 +62,7 @@ REMEDIES = {
     TOO_SHORT: "record activities from their first frame to their last",
     TOO_LONG: "split the activity, or raise `lengths: {action_max: ...}` in the domain file",
 }
-"""The remedy for a reason, by the beginning of its text."""
+"""The remedies for reasons, by the beginning of the reason's text."""
 
 
 class Obstacle(NamedTuple):
@@ -74,7 +74,10 @@ class Obstacle(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """Items by family and subtask; obstacles, the largest first; lines that the domain file lacks; lost videos."""
+    """Predicted items by family and subtask, obstacles, missing lines of the domain file, and lost videos.
+
+    The largest obstacles come first.
+    """
 
     items: dict[str, dict[str, int]]
     obstacles: list[Obstacle]
@@ -96,10 +99,10 @@ class Forecast(NamedTuple):
 
 
 def forecast(source: str | Path, families: Sequence[str], **settings: Any) -> Forecast:  # noqa: ANN401
-    """Predict the result of `generate` with the same arguments, and how to get more questions. Writes nothing.
+    """Predict the result of `generate` with the same arguments, and how to get more questions. No file is written.
 
     Raises:
-        ConfigError: an unknown family, an invalid domain file, or a setting that cannot be used.
+        ConfigError: a family is unknown, the domain file is invalid, or a setting cannot be used.
     """
     chosen = check_settings(GenerateSettings, {**settings, "source": source, "families": tuple(families)})
     graph = SceneGraph(source)

@@ -1,4 +1,4 @@
-"""The generator: decide each candidate of each video, sample a balanced set, and write each family's release."""
+"""The generator decides each candidate of each video, samples a balanced set, and writes each family's release."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ from barista_bench.scene_graph.terms import TERMS_FILE, read_terms, terms_bytes
 REVIEW_FILE = "review.jsonl"
 MISSING_FILE = "missing.json"
 SPARE = 4
-"""Candidates stored per requested one: over all videos, and for each by its fraction of the set."""
+"""Number of candidates to keep per requested item: over all videos, and for each video's share of the set."""
 MOST_FRAMES = 6
-"""Number of listed frames of a missing annotation."""
+"""Maximum number of frames listed for a missing annotation."""
 UNBALANCED = "left out, so that the set stays in balance"
-"""The reason for not asking a decided candidate although the set has room."""
+"""The reason for leaving out a decided candidate although the set has room."""
 
 
 class SubtaskReport(msgspec.Struct, frozen=True):
-    """One subtask: items requested and sampled, candidates examined, and refused candidates by reason."""
+    """One subtask: numbers of items requested and sampled, of candidates examined, and of refusals by reason."""
 
     subtask: str
     wanted: int
@@ -62,7 +62,7 @@ class SubtaskReport(msgspec.Struct, frozen=True):
 
 
 class FamilyReport(msgspec.Struct, frozen=True):
-    """One family: its subtasks, lost videos by id with the reason, and the retention after review."""
+    """One family: its subtasks, the reasons for lost videos by id, and the retention after review."""
 
     family: str
     seed: int
@@ -76,7 +76,7 @@ class FamilyReport(msgspec.Struct, frozen=True):
 
     @property
     def shortage(self) -> str:
-        """Return the most frequent reasons of all subtasks, for a family without any question."""
+        """Return the most frequent reasons of all subtasks, as an explanation for a family without questions."""
         reasons = Counter(f"{video_id} is lost: {problem}" for video_id, problem in self.lost_videos.items())
         for row in self.subtasks:
             reasons.update(row.refused)
@@ -84,9 +84,10 @@ class FamilyReport(msgspec.Struct, frozen=True):
 
 
 class Offers(NamedTuple):
-    """Candidates from one or all videos, accepted and refused, by family.
+    """Accepted and refused candidates by family, from one video or from all videos.
 
-    Also the reasons for lost videos, by id; the graphs' words; and the annotations that undecided candidates need.
+    It also has the reasons for lost videos by id, the words of the graphs, and the annotations that undecided
+    candidates need.
     """
 
     candidates: dict[str, list[QuestionCandidate]]
@@ -99,7 +100,7 @@ class Offers(NamedTuple):
 class Missing(msgspec.Struct, frozen=True):
     """Missing lines of the domain file, and missing annotations, that would allow more questions.
 
-    The most useful come first.
+    The most useful annotations come first.
     """
 
     domain_lines: list[str]
@@ -114,24 +115,23 @@ def generate(
 ) -> list[FamilyReport]:
     """Write question sets about the videos of a release of scene graphs.
 
-    A family without any question does not affect the others: its report has no items, and gives the reason.
+    A family without questions does not affect other families. Its report has no items, and gives the reason.
 
-    Each family's release is in `out/<family>`, with `graph_evidence.jsonl` beside the benchmark's own files. The proof
-    of each item is in `out/<family>.items.jsonl`, and the counts of accepted and refused candidates are in
-    `out/<family>.report.json`. `out/missing.json` lists additions that would allow more questions, and
-    `out/review.jsonl` all items, for people to accept, revise or reject. The same source, domain, review and seed give
-    the same bytes, with any number of processes.
+    Each family's release is in `out/<family>`, which also has `graph_evidence.jsonl`. The proof of each item is in
+    `out/<family>.items.jsonl`. The counts of accepted and refused candidates are in `out/<family>.report.json`.
+    `out/missing.json` lists additions that would allow more questions. `out/review.jsonl` lists all items for people to
+    accept, revise or reject. The same source, domain, review and seed give the same bytes with any number of processes.
 
     Args:
         source: a folder in the BARISTA release layout.
         out: a new or empty folder.
-        families: names of benchmarks, of `FAMILIES`.
+        families: names of benchmarks in `FAMILIES`.
         settings: other fields of `GenerateSettings`, e.g. `per_subtask=20`, `seed=1`, `difficulty="easy:medium"`.
 
     Raises:
         ClusterError: the cluster cannot be used.
         ConfigError: `out` is not empty, a family is unknown, the domain file is invalid, or a number is out of range.
-        DataError: no family has any question, or, if `strict`, one has none; gives the reason.
+        DataError: no family has questions, or, with `strict`, some family has no questions. The error gives the reason.
     """
     chosen = check_settings(GenerateSettings, {**settings, "source": source, "out": out, "families": tuple(families)})
     per_subtask, seed = chosen.per_subtask, chosen.seed
@@ -179,9 +179,9 @@ def generate(
 
 
 def families_of(names: Sequence[str], domain: str | Path | None, difficulty: str) -> tuple[Domain, dict[str, Family]]:
-    """Return the domain of a file (None: coffee making), and its families for the given difficulties, by name.
+    """Return the domain of a file (None: coffee making), and its families by name, limited to the given difficulties.
 
-    Raises ConfigError if a name or level is invalid, or no family is named.
+    Raises ConfigError if a name or level is invalid, or if `names` is empty.
     """
     loaded_domain = load_domain(Path(domain) if domain else None)
     families_by_name = {name: family_class(name)(loaded_domain) for name in names}
@@ -193,12 +193,12 @@ def families_of(names: Sequence[str], domain: str | Path | None, difficulty: str
 
 
 def read_missing(folder: Path) -> Missing:
-    """Read the `missing.json` that `generate` wrote beside its releases."""
+    """Read the `missing.json` that `generate` wrote in a folder."""
     return msgspec.json.decode((folder / MISSING_FILE).read_bytes(), type=Missing)
 
 
 def missing_lines(missing: Missing) -> list[str]:
-    """Return missing lines and annotations as lines of text."""
+    """Return the missing lines and annotations as text, line by line."""
     lines = ["the domain file lacks these lines:"] if missing.domain_lines else []
     lines += [f"  {line}" for line in missing.domain_lines]
     lines += ["annotations that would let more be asked:"] if missing.annotations else []
@@ -220,9 +220,9 @@ def collect_offers(
     cluster: RayCluster | None = None,
     progress: bool = False,
 ) -> Offers:
-    """Return the candidates of all videos, for each subtask up to about `SPARE` times twice the requested number.
+    """Return the candidates of all videos, at most about `2 * SPARE` times the requested number per subtask.
 
-    Memory does not grow with the number of videos. All families have the same domain.
+    The memory needed does not depend on the number of videos. All families must have the same domain.
     """
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
@@ -283,7 +283,7 @@ def _report(
 
 
 def _item_line(item: Item) -> bytes:
-    """Return one item with its proof: the statement of each choice about the graph, and the conditions."""
+    """Return one item with its proof: the conditions, and the statement about the graph that each choice makes."""
     candidate = item.candidate
     fields: dict[str, Any] = {
         "id": item.id,

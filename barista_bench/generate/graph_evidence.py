@@ -1,4 +1,4 @@
-"""The part of the graph that each generated question comes from, equal for all benchmarks: see `GraphEvidence`."""
+"""The part of the graph that each generated question comes from, in one form for all benchmarks (`GraphEvidence`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from barista_bench.scene_graph.domain import Domain
 
 
 def graph_rows(items: Mapping[str, Item], source: SceneGraph, domain: Domain) -> dict[str, GraphRow]:
-    """Return the graph evidence of items by their names in the release."""
+    """Return the graph evidence of items, by the items' names in the release."""
     scenes = {video_id: Scene(source[video_id], domain) for video_id, _ in by_video(items.values())}
     return {name: graph_row(item.candidate, scenes[item.candidate.video_id]) for name, item in items.items()}
 
@@ -26,7 +26,7 @@ def graph_rows(items: Mapping[str, Item], source: SceneGraph, domain: Domain) ->
 def graph_row(candidate: QuestionCandidate, scene: Scene) -> GraphRow:
     """Return the graph evidence of one question.
 
-    Its objects are the objects asked about, those that the right answers name, and those of the right actions.
+    It has the objects asked about, the objects that right answers name, and the objects of the right actions.
     """
     topic = Topic(candidate, scene)
     object_ids = dict.fromkeys((*topic.objects, *_objects_of_actions(candidate, scene)))
@@ -77,7 +77,7 @@ def _objects_of_actions(candidate: QuestionCandidate, scene: Scene) -> Iterator[
 
 
 def _frames(candidate: QuestionCandidate) -> tuple[int, ...]:
-    """Return the moments asked about; the first and the last frame of each clip that is shown, or of the span."""
+    """Return the moments asked about, or else the first and last frame of each clip that is shown, or of the span."""
     if spans := candidate.extra.get("spans"):
         return tuple(frame for start, end in spans for frame in (start, end - 1))
     start, end = candidate.span

@@ -1,4 +1,4 @@
-"""HanDyVQA's questions: actions of hands in a clip of five seconds, their manner, place, objects and effects."""
+"""HanDyVQA's questions: actions of hands in a clip of five seconds, with their manner, place, objects and effects."""
 
 from __future__ import annotations
 
@@ -28,12 +28,16 @@ from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import Domain
 
 OPTIONS = 5
-"""Options of a question: fewer if the graph excludes fewer, more if fewer than `LEAST_DISTRACTORS` would be wrong."""
+"""Number of options of a question.
+
+A question has fewer options if the graph excludes fewer. It has more options if fewer than `LEAST_DISTRACTORS` of them
+would be wrong.
+"""
 LEAST_DISTRACTORS = 2
 
 
 class HandyvqaFamily(Family):
-    """All eight categories of the benchmark, for clips of the source's videos."""
+    """All eight categories of the benchmark, asked about clips of the source's videos."""
 
     name: ClassVar[str] = "handyvqa"
     subtasks: ClassVar[tuple[str, ...]] = release.CATEGORIES
@@ -55,7 +59,7 @@ class HandyvqaFamily(Family):
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """Return the least number of distractors; 0 if masks answer, since no model is shown the options."""
+        """Return the smallest number of distractors. It is 0 if masks are the answer, since no model sees options."""
         return 0 if candidate.subtask in release.RVOS_CATEGORIES else LEAST_DISTRACTORS
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
@@ -70,9 +74,9 @@ class HandyvqaFamily(Family):
         return with_choices(sampled, subtask, _shown_distractors, seed)
 
     def words(self, candidate: QuestionCandidate, choice: Choice) -> tuple[str, ...]:
-        """Return a choice's words, its complete text, and its text combined with the name in the question.
+        """Return the cues of a choice: its words, its text, and its text combined with the name in the question.
 
-        Colours are left out, since they distinguish objects of one video.
+        Colours are left out, since they only distinguish the objects of one video.
         """
         words, name_words = (
             [word for word in re.findall(r"\w+", text.lower()) if word not in self._colours]
@@ -81,7 +85,7 @@ class HandyvqaFamily(Family):
         return tuple(dict.fromkeys((*words, " ".join(words), " ".join([*name_words, "?", *words]))))
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
-        """Write `<category>.jsonl` for each category with items, and the complete videos, below `videos`.
+        """Write `<category>.jsonl` for each category that has items, and the complete videos below `videos`.
 
         Raises:
             DataError: a video is missing, or the times of its frames do not match its graph.
@@ -99,7 +103,7 @@ class HandyvqaFamily(Family):
 
 
 def _shown_distractors(candidate: QuestionCandidate) -> int:
-    """Return the number of distractors of a decided candidate: the usual number, or all if the graph excludes fewer."""
+    """Return the usual number of distractors of a decided candidate, or all of them if the graph excludes fewer."""
     return min(max(LEAST_DISTRACTORS, OPTIONS - len(candidate.right)), len(candidate.distractors))
 
 
@@ -131,7 +135,7 @@ def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> release.ItemRec
 
 
 def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRecord]:
-    """Return the masks of the right options on a frame: each is an object with all its parts."""
+    """Return the masks of the right options on a frame. Each option is an object with all its parts."""
     instances = {instance.object.id: instance for instance in graph.instances(frame)}
     masked: list[list[str]] = item.candidate.extra["masked"]
     targets = []
@@ -149,11 +153,11 @@ def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRe
 
 
 SLACK = 3.0
-"""Allowed deviation of a word's count in distractors: this number plus the square root of the expected count."""
+"""A word's count in distractors may deviate by this number plus the square root of the expected count."""
 SPARE = 4
-"""Maximum number of candidates examined per requested one."""
+"""Maximum number of candidates that are examined per requested item."""
 AT_ONCE = 40
-"""Number of next candidates, in the order of `sample`, to choose from."""
+"""Number of candidates, next in the order of `sample`, from which one is chosen."""
 
 DistractorsNeeded = Callable[[QuestionCandidate], int]
 Words = Callable[[QuestionCandidate, Choice], Sequence[str]]
@@ -161,7 +165,7 @@ Counts = NDArray[np.int64]
 
 
 class _WordCounts(NamedTuple):
-    """A candidate as counts of words: in its right choices, (words,), and in each wrong choice, (choices, words)."""
+    """The word counts of a candidate: in its right choices, (words,), and in each wrong choice, (choices, words)."""
 
     candidate: QuestionCandidate
     right: Counts
@@ -172,15 +176,15 @@ class _WordCounts(NamedTuple):
 def sample_balanced(
     candidates: Sequence[QuestionCandidate], size: int, seed: int, distractors_needed: DistractorsNeeded, words: Words
 ) -> list[QuestionCandidate]:
-    """Sample at most `size` candidates, each with exactly its distractors, so that no word tells right from wrong.
+    """Sample at most `size` candidates and their distractors so that no word tells right choices from wrong choices.
 
-    The expected number of a word in distractors is its number in right choices, times the set's number of distractors
-    per right choice. Candidates are taken in the order of `sample`. Among the next few, the candidate comes first whose
-    answer was sampled least and that keeps all words nearest to their expected number; a candidate that would make a
-    word disproportionate is left out. Sums are integers: the same on any machine.
+    The expected count of a word in distractors is its count in right choices times the set's number of distractors per
+    right choice. Candidates are taken in the order of `sample`. Among the next few, the candidate comes first whose
+    answer was sampled least and that keeps all words nearest to their expected counts. A candidate that would make a
+    word disproportionate is left out. Sums are integers, so the result is the same on any machine.
 
     Args:
-        words: returns the cues in a candidate and one of its choices.
+        words: returns the cues in one choice of a candidate.
     """
     pool = _word_counts(sample(candidates, SPARE * size, seed), distractors_needed, words)
     sampled: list[QuestionCandidate] = []
@@ -229,7 +233,7 @@ def _word_counts(
 
 
 class _Balance:
-    """Counts of each word in the right choices and in the distractors of a growing set."""
+    """Counts of each word in the right choices and in the distractors of a set that grows."""
 
     def __init__(self, vocabulary_size: int) -> None:
         self.in_right = np.zeros(vocabulary_size, dtype=np.int64)
@@ -240,10 +244,10 @@ class _Balance:
     def addition(self, counts: _WordCounts) -> tuple[int, list[int]] | None:
         """Return the cost of the set with one more candidate, and the indices of the distractors with the lowest cost.
 
-        Returns None if a word would become disproportionate.
+        Return None if a word would become disproportionate.
         """
         right_count = self.correct_choices + len(counts.candidate.right)
-        due = (self.in_right + counts.right) * (self.distractors + counts.needed)  # times `right_count`, so whole
+        due = (self.in_right + counts.right) * (self.distractors + counts.needed)  # times `right_count`: an integer
         # The cost of a word grows with the square of its deviation, and falls with its expected number.
         weight = 2**30 // (due + 4 * right_count)
         in_distractors = self.in_distractors.copy()
@@ -251,7 +255,7 @@ class _Balance:
         for _ in range(counts.needed):
             cost = counts.distractors @ ((2 * (in_distractors * right_count - due) + right_count) * weight)
             cost[chosen] = np.iinfo(np.int64).max
-            chosen.append(int(np.argmin(cost)))  # of equal choices the more plausible
+            chosen.append(int(np.argmin(cost)))  # at a tie, the more plausible choice
             in_distractors += counts.distractors[chosen[-1]]
         excess = in_distractors * right_count - due
         if np.any(np.abs(excess) / right_count > SLACK + np.sqrt(due / right_count)):

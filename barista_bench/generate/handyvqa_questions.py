@@ -1,4 +1,4 @@
-"""HanDyVQA's kinds of questions about one scene: all possible questions with all possible answers."""
+"""HanDyVQA's questions about one scene: all possible questions with all possible answers."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from barista_bench.scene_graph.graph_words import verb_and_noun
 
 Candidates = Iterator[QuestionCandidate]
 OTHER_ACTIONS = 8
-"""Number of contacts at other times used for wrong answers about one moment."""
+"""Number of contacts at other times that serve as wrong answers about one moment."""
 LONGEST_SEQUENCE = 3
-"""Maximum number of successive values in an answer."""
+"""Maximum number of consecutive values in an answer."""
 MASKED = 3
-"""Annotated frames of a clip that is answered by masks."""
+"""Number of frames with masks in a clip whose question is answered by masks."""
 
 
 class HandyvqaWords(DomainRecord, frozen=True):
     """The family's words in a domain file.
 
     Args:
-        doing: verbs of activities (press) with their participles (pressing).
-        grip: the contact of an object held in a hand.
-        where: spatial predicates that express the place of the first of two objects.
-        state: attribute type that questions are about.
-        states: value, or category and value, to its words after "first", if the value itself does not fit there.
+        doing: maps verbs of activities (press) to their participles (pressing).
+        grip: the contact that means that a hand holds an object.
+        where: spatial predicates that tell the place of the first of two objects.
+        state: type of the attribute that questions are about.
+        states: maps a value, or category and value, to its words after "first", if the value itself does not fit there.
     """
 
     doing: dict[str, str]
@@ -66,7 +66,7 @@ class HandyvqaWords(DomainRecord, frozen=True):
 
 
 class Questions:
-    """The questions about one scene, one method per subtask."""
+    """The questions about one scene. Each subtask has a method."""
 
     def __init__(self, scene: Scene, words: HandyvqaWords) -> None:
         self.scene = scene
@@ -76,7 +76,7 @@ class Questions:
     # Action
 
     def actions(self) -> Candidates:
-        """Return questions about the action at one moment, by the graph's activities; other times give distractors."""
+        """Yield questions about the action at one moment, by the graph's activities. Other times give distractors."""
         scene = self.scene
         texts: dict[str, str] = {}
         for action in scene.actions:
@@ -98,9 +98,9 @@ class Questions:
     # Process
 
     def processes(self) -> Candidates:
-        """Return questions about the action of each hand at one moment.
+        """Yield questions about the action of each hand at one moment.
 
-        Distractors exchange the hands, or are actions of other times.
+        Distractors exchange the hands, or have actions of other times.
         """
         scene = self.scene
         for clip, frame in self._clips_halfway(scene.uses):
@@ -118,7 +118,10 @@ class Questions:
             )
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
-        """Return actions of hands at other times, the nearest first, on objects whose names are unique in a clip."""
+        """Return actions of hands at other times, the nearest first.
+
+        The names of the actions' objects must be unique in the clip.
+        """
         rows = [
             (abs(start + end - 2 * frame), (value, use.thing.id))
             for use in self.scene.uses
@@ -128,9 +131,10 @@ class Questions:
         return list(dict.fromkeys(action for _, action in sorted(rows)))[:OTHER_ACTIONS]
 
     def _clips_halfway(self, uses: Iterable[HandUse]) -> list[tuple[ClipWindow, int]]:
-        """Return clips that have a contact halfway through: in the middle of each contact, and every half clip of it.
+        """Return clips with a contact at their midpoint.
 
-        No two clips are next to each other.
+        The midpoints are the middle of each contact, and every half clip within a contact. No two clips are next to
+        each other.
         """
         step = self.scene.frames_in(HALF_WINDOW_S)
         moments: set[int] = set()
@@ -144,7 +148,10 @@ class Questions:
         return list(dict.fromkeys(filter(None, (clip_halfway(self.scene, frame) for frame in spaced_frames))))
 
     def _hand_action(self, side: Side, frame: int) -> HandAction | None:
-        """Return the action of a hand at a frame: of several contacts a part's, then the contact that ends soonest."""
+        """Return the action of a hand at a frame.
+
+        If there are several contacts, a contact with a part comes first, then the contact that ends soonest.
+        """
         contact_order, wholes = list(self.scene.domain.contacts), self.scene.wholes
         rows = [
             (not wholes.get(use.thing.id), end - start, -contact_order.index(value), value, use.thing.id)
@@ -155,10 +162,10 @@ class Questions:
         return min(rows)[3:] if rows else None
 
     def _is_sayable(self, left: HandAction | None, right: HandAction | None) -> bool:
-        """Whether a wrong answer can make this claim about two hands.
+        """Return whether a wrong answer can make this claim about two hands.
 
-        Possible are: only one hand is free; both do the same to one object; they act on different objects, neither a
-        part of the other.
+        It can say that only one hand is free, or that both hands do the same to one object. It can also say that they
+        act on two different objects, if neither is a part of the other.
         """
         if left is None or right is None:
             return left is not right
@@ -177,7 +184,7 @@ class Questions:
     # Parts
 
     def parts(self) -> Candidates:
-        """Return questions about the part that a hand is on at one moment; distractors are other visible parts."""
+        """Yield questions about the part that a hand is on at one moment. Distractors are other visible parts."""
         scene = self.scene
         wholes = {whole for owners in scene.owners.values() for whole in owners}
         parts = [part for part in scene.owners if part in scene.things and part not in wholes]
@@ -195,16 +202,16 @@ class Questions:
     def _part_choice(self, part: str, side: Side, clip: ClipWindow, frame: int) -> Choice:
         name = self.names.name(part, clip)
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
-        says_whole = " " in name or not owners  # A rinse button's name contains its owner, a knob's does not.
+        says_whole = " " in name or not owners  # "rinse button" names its owner, "knob" does not
         text = f"The {name}." if says_whole else f"The {name} of the {owners[0]}."
         return Choice(text, HandIsOn(side, part, None, frame, clip.shown))
 
     # Objects
 
     def objects(self) -> Candidates:
-        """Return questions about the objects that hands touch in a clip; other visible objects are distractors.
+        """Yield questions about the objects that hands touch in a clip. Other visible objects are distractors.
 
-        A whole and its part are one object.
+        A whole and its part count as one object.
         """
         scene = self.scene
         for clip, _ in self._clips_halfway(scene.uses):
@@ -231,9 +238,9 @@ class Questions:
         return Choice(self.names.name(item, clip), TouchedInClip(item, clip.start, clip.stop, clip.shown))
 
     def _touched_with(self, item: str, clip: ClipWindow) -> Iterator[str]:
-        """Return an object, its parts and wholes, and objects in, on or at it in a clip.
+        """Yield an object, its parts and wholes, and the objects in, on or at it in a clip.
 
-        A touch of one of them may be described as a touch of another.
+        A touch of any of these may be described as a touch of another.
         """
         yield item
         yield from (other for other in self.scene.things if self.scene.is_part_of_other(item, other))
@@ -252,7 +259,7 @@ class Questions:
         uses: Sequence[HandUse],
         slots: Mapping[str, str] | None = None,
     ) -> QuestionCandidate:
-        """Return a question answered by masks of the objects `items`, in the order of `right`, each with its parts."""
+        """Return a question that masks of the objects `items` answer, in the order of `right`, each with its parts."""
         wholes = self.scene.wholes
         masked_ids = [[item, *(part for part in wholes if item in wholes[part])] for item in items]
         frames = self._masked_frames(clip, items, uses)
@@ -261,10 +268,10 @@ class Questions:
         return self._candidate(subtask, clip, right, distractors, (*given, readable), items, slots=slots, extra=extra)
 
     def _masked_frames(self, clip: ClipWindow, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
-        """Return frames with a mask for the answer, evenly spaced and in order.
+        """Return frames with a mask of the answer, evenly spaced and in order.
 
-        On each, every object of the answer is clearly visible or outside the picture; if there are enough, only frames
-        where some object is touched are used.
+        On each frame, every object of the answer is clearly visible or outside the picture. If there are enough frames
+        on which some object is touched, only these are used.
         """
         visibility = {frame: [self.scene.is_visible(item, frame) for item in items] for frame in clip.shown}
         clear_frames = [frame for frame in clip.shown if None not in visibility[frame] and any(visibility[frame])]
@@ -275,7 +282,7 @@ class Questions:
     # State
 
     def states(self) -> Candidates:
-        """Return questions about the sequence of an attribute's values, in clips around and halfway between changes."""
+        """Yield questions about the sequence of an attribute's values, in clips around and halfway between changes."""
         scene, kind = self.scene, self.words.state
         words = scene.domain.attributes[kind]
         spans = [span for span in scene.values if span.type == kind]
@@ -305,7 +312,10 @@ class Questions:
     # Location
 
     def locations(self) -> Candidates:
-        """Return questions about an object's place at both ends of a clip where it is touched or moves."""
+        """Yield questions about the place of an object at both ends of a clip.
+
+        The object is touched or moves in the clip.
+        """
         scene = self.scene
         used_things = {use.thing for use in scene.uses}
         for centre, thing in self._moves():
@@ -326,7 +336,7 @@ class Questions:
                     for side in SIDES
                     if thing in used_things
                 ]
-                in_both = all(choice.statement.truth(scene) for choice in hands)  # so neither reveals its place
+                in_both = all(choice.statement.truth(scene) for choice in hands)  # neither reveals the place
                 choices += [] if in_both else hands
                 right = next((choice for choice in choices if choice.statement.truth(scene)), choices[-1])
                 distractors = [choice for choice in choices if choice is not right]
@@ -336,9 +346,10 @@ class Questions:
                 yield self._candidate(f"location {end}", *arguments, slots={"name": name})
 
     def _moves(self) -> list[tuple[int, NamedObject]]:
-        """Return centres of clips where an object is touched or moves.
+        """Return the centres of clips that show how an object is touched or moves.
 
-        A touch or a short-lived place is halfway or at an end of the clip, or a change of place is halfway.
+        A touch or a short stay at a place is at the middle or at an end of the clip. A change of place is at the
+        middle.
         """
         scene = self.scene
         half = scene.frames_in(HALF_WINDOW_S)
@@ -350,10 +361,10 @@ class Questions:
         return sorted(row for row in rows if 0 < row[0] < scene.frame_count and row[1].id not in scene.wholes)
 
     def _places(self, thing: NamedObject) -> list[tuple[str, str]]:
-        """Return (predicate, id of the other object) of all places of an object in the video.
+        """Return (predicate, id of the other object) for all places of an object in the video.
 
-        Then follow the places of an object of its category, then of objects that its name could also mean (sugar for
-        milk). Places relative to a part of the object, and under something in a hand, are left out.
+        Then follow the places of objects of its category, and of objects that its name could also mean (sugar for
+        milk). Places relative to a part of the object are left out, and so are places under something in a hand.
         """
         spans = [
             span for span in self.scene.places if span.predicate in self.words.where and not self._is_pressed(span)
@@ -365,7 +376,10 @@ class Questions:
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
     def _is_pressed(self, span: PlaceSpan) -> bool:
-        """Whether a hand is on what an object is under: the portafilter is not said to be under the tamper."""
+        """Return whether a hand is on the thing that an object is under.
+
+        For example, the portafilter is not said to be under the tamper.
+        """
         is_used = any(use.thing == span.other for use in find_overlapping(self.scene.uses, span.start, span.end))
         return is_used and bool(self.scene.domain.places[span.predicate].enclosed)
 
@@ -383,7 +397,7 @@ class Questions:
         slots: Mapping[str, str] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> QuestionCandidate:
-        """Return a candidate. `wording` is its subtask, then after a space the key of its wording."""
+        """Return a candidate. `wording` is the subtask, then a space and the key of its wording."""
         key = f"handyvqa/{wording}"
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
@@ -402,9 +416,9 @@ class Questions:
 
 
 def _other_sequences(words: AttributeWords, first: str, usual_values: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return sequences of values of the dimension of `first`, each different from the one before.
+    """Return sequences of values of the dimension of `first`. Each value differs from the value before it.
 
-    They use the usual values, or all values of the dimension if only one is usual.
+    They use the usual values, or all values of the dimension if only one value is usual.
     """
     for dimension in words.groups:
         if not any(first in group for group in dimension):

@@ -1,4 +1,4 @@
-"""HanDyVQA's clips of a scene, and the statements of its choices in addition to `statements.py`."""
+"""HanDyVQA's clips of a scene, and the statements of its choices that `statements.py` lacks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from barista_bench.scene_graph import Layer, Rle
 from barista_bench.scene_graph.domain import Side, is_excluded
 
 SHOWN = OptionsTask.sampling.frames or 16
-"""Frames that the tasks show of a clip."""
+"""Number of frames of a clip that the tasks show."""
 _CLOSE_S = 1e-6
-"""Tolerance of the times of frames in seconds, as in `media.frame_choice`."""
+"""Tolerance of frame times in seconds, as in `media.frame_choice`."""
 
 
 class ClipWindow(NamedTuple):
-    """Frames [start, stop) around `centre`, and the shown frames among them, in order."""
+    """Frames [start, stop) around `centre`, and those frames that are shown, in order."""
 
     centre: int
     start: int
@@ -32,7 +32,7 @@ class ClipWindow(NamedTuple):
 
 
 def clip_around(scene: Scene, centre: int) -> ClipWindow:
-    """Return the frames of the video within 2.5 s of a frame."""
+    """Return the clip of all frames of the video within 2.5 s of a frame."""
     half = (HALF_WINDOW_S + _CLOSE_S) * scene.fps
     start = max(0, math.ceil(centre - half))
     stop = min(scene.frame_count, math.floor(centre + half) + 1)
@@ -40,9 +40,9 @@ def clip_around(scene: Scene, centre: int) -> ClipWindow:
 
 
 def clip_halfway(scene: Scene, frame: int) -> tuple[ClipWindow, int] | None:
-    """Return the clip with a frame, or its neighbour, halfway among its shown frames, and that frame.
+    """Return a clip and its middle shown frame, which is a frame or a neighbour of this frame.
 
-    Returns None near the video's ends, where no clip has the frame in its middle.
+    Return None near the video's ends, where no clip has the frame in its middle.
     """
     step = math.ceil(2 * HALF_WINDOW_S * scene.fps / (SHOWN - 1))
     clips = [clip_around(scene, c) for c in range(max(0, frame - step), min(scene.frame_count, frame + step + 1))]
@@ -73,7 +73,7 @@ class InWords(statements.Statement, frozen=True):
 
 
 class HandAtWork(statements.Statement, frozen=True):
-    """On at least two of the frames a hand is clearly visible, and an object that an action's noun can name."""
+    """On at least two of the frames, a hand is clearly visible, and so is an object that the action's noun can name."""
 
     unmet: ClassVar[str] = "no hand at work is well to be seen"
 
@@ -91,11 +91,11 @@ class HandAtWork(statements.Statement, frozen=True):
 class TouchedInClip(statements.Statement, frozen=True):
     """A hand is on an object in [start, end).
 
-    True: on one of the frames `shown` the contact is recorded and the hand clearly visible; on two of them the object
-    is.
+    True: one of the frames `shown` has a recorded contact with a clearly visible hand, and two of them show the object
+    clearly.
 
-    False: no contact is recorded in the span or near it; the object is clearly visible at half of its moments or more,
-    four a second; and on every frame with the object in the picture, all visible hands are apart from it.
+    False: no contact is recorded in the span or near it. The object is clearly visible at half of the span's moments
+    (four a second) or more. On every frame with the object in the picture, all visible hands are apart from it.
     """
 
     is_of_touch: ClassVar[bool] = True
@@ -120,7 +120,7 @@ class TouchedInClip(statements.Statement, frozen=True):
         visible = scene.is_visible(self.object, frame)
         if visible is False:
             return True
-        # If an object is hardly visible, its other parts, and a hand on them, may be outside the picture.
+        # If an object is hardly visible, a hand may be on a part of it that is outside the picture.
         hands = scene.hands_at(frame)
         is_whole = visible is True or len(hands) == len(SIDES)
         return is_whole and all(scene.are_apart(hand, self.object, frame) for hand in hands)
@@ -129,8 +129,8 @@ class TouchedInClip(statements.Statement, frozen=True):
 class NothingElseTouched(statements.Statement, frozen=True):
     """In [start, end), no hand is recorded on any object except these objects, their wholes and their parts.
 
-    Also, on half of the frames `shown` or more, no hand is in front of or at another object as if touching it, unless
-    that object is recorded as in, on or at one of these objects.
+    Also, no other object seems to be touched. An object seems to be touched if a hand is in front of it or at it on
+    half of the frames `shown` or more. Objects that are recorded as in, on or at one of these objects are exempt.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
@@ -158,7 +158,7 @@ class NothingElseTouched(statements.Statement, frozen=True):
 
 
 class Masked(statements.Statement, frozen=True):
-    """There are two frames or more, and the annotations of the objects on them have readable masks."""
+    """There are at least two frames, and the annotations of the objects on the frames have readable masks."""
 
     unmet: ClassVar[str] = "too few frames on which all of the answer is well to be seen, and masked"
     objects: tuple[str, ...]
@@ -171,10 +171,11 @@ class Masked(statements.Statement, frozen=True):
 
 
 class HandIsOn(statements.Statement, frozen=True):
-    """A hand is on an object at a frame, and does `contact` to it if given, as in `Touches`.
+    """A hand is on an object at a frame. If `contact` is given, the hand has this contact, as in `Touches`.
 
-    The hand may cover the object at the frame, if the object is clearly visible on two or more of the frames `shown`.
-    Also false: there is no contact near, the object is clearly visible, and the hand is outside the picture or apart.
+    The hand may cover the object at the frame if the object is clearly visible on two or more of the frames `shown`.
+    Also false: there is no contact near the frame, the object is clearly visible, and the hand is outside the picture
+    or apart from the object.
     """
 
     is_of_touch: ClassVar[bool] = True
@@ -202,10 +203,10 @@ class HandIsOn(statements.Statement, frozen=True):
 
 
 class Placed(statements.Located, frozen=True):
-    """An object is in a spatial relation to another, as in `Located`.
+    """An object is in a spatial relation to another object, as in `Located`.
 
-    Also false: no recorded relation joins the two, the object is clearly visible, and the other is outside the picture
-    or apart from it.
+    Also false: no recorded relation joins the two objects, the first is clearly visible, and the second is outside the
+    picture or apart from the first.
     """
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
@@ -218,24 +219,24 @@ class Placed(statements.Located, frozen=True):
 
 
 def _is_elsewhere(scene: Scene, item: str, other: str, frame: int) -> bool:
-    """Whether an object is clearly visible, and another outside the picture or apart from it."""
+    """Return whether an object is clearly visible, and another object is outside the picture or apart from it."""
     if scene.is_visible(item, frame) is not True:
         return False
     return scene.are_apart(item, other, frame) or scene.is_visible(other, frame) is False
 
 
 def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
-    """Whether a contact of a use is recorded at a frame, its hand clearly visible and not apart from the object."""
+    """Return whether a contact is recorded at a frame and its hand is clearly visible and not apart from the object."""
     is_recorded = any(start <= frame < end for _, start, end in use.contacts)
     is_seen = scene.is_hand_visible(use.side, frame) is True and scene.is_annotated(use.thing.id, frame)
     return is_recorded and is_seen and not nearby.is_seen_apart(scene, use.side, use.thing.id, frame)
 
 
 class HandsDo(statements.Statement, frozen=True):
-    """The action of each hand at a frame; None is a hand that touches no visible object.
+    """The action of each hand at a frame. None stands for a hand that touches no visible object.
 
-    True for a hand without an action if it has no contact near the frame, and is outside the picture or apart from all
-    objects. False: the claim about one of the hands is excluded.
+    The claim that a hand has no action is true if the hand has no contact near the frame, and is outside the picture or
+    apart from all objects. False: the claim about one of the hands is excluded.
     """
 
     is_of_touch: ClassVar[bool] = True
@@ -265,10 +266,10 @@ class HandsDo(statements.Statement, frozen=True):
 class StateSequence(statements.Statement, frozen=True):
     """The successive values of an attribute in [start, end).
 
-    Known if values of one dimension are recorded over the span without a gap, each visible on two or more of the frames
-    `shown`. False: a claimed value is excluded at the beginning, at the end, or throughout; or a value claimed to stay
-    changes. Neither true nor false: a sequence that only omits a value; a last value that an activity is causing
-    (`goes_on`); a gradual change near the beginning or the end.
+    The values are known if the span has records of one dimension without a gap, and each value is visible on two or
+    more of the frames `shown`. False: a claimed value is excluded at the beginning, at the end or throughout, or a
+    value that is claimed to stay changes. Undecided: a sequence only omits a value, an activity is just causing the
+    last value (`is_going_on`), or a change near the beginning or the end is gradual.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
@@ -299,7 +300,7 @@ class StateSequence(statements.Statement, frozen=True):
 def recorded_sequence(
     scene: Scene, object_id: str, kind: str, start: int, end: int, shown: Sequence[int]
 ) -> tuple[str, ...] | None:
-    """Return the successive values of an attribute in [start, end); None if the graph leaves a part of it open."""
+    """Return the successive values of an attribute in [start, end), or None if the graph leaves some of them open."""
     gap = scene.frames_in(scene.domain.lengths.gap)
     spans = sorted(find_overlapping(scene.values_of(object_id, kind), start, end), key=lambda span: span.start)
     dimensions = scene.domain.attributes[kind].groups if kind in scene.domain.attributes else ()

@@ -1,4 +1,4 @@
-"""Find the missing annotations that would allow the most questions among those that a graph leaves undecided."""
+"""Find the missing annotations that would decide the most questions that a graph leaves undecided."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from barista_bench.generate.vista_statements import Depicts
 from barista_bench.scene_graph.domain import Side
 
 WORDS_DECIDE = (Does, DoesNext, NextAction, BringsAbout, Depicts, HandAtWork)
-"""Statements about activities: the domain cannot distinguish a recorded activity that does not exclude another."""
+"""Statements about activities. If an activity is recorded, only the domain's words can decide them."""
 MOST_NAMED = 8
-"""Number of listed annotations."""
+"""Maximum number of annotations in the list."""
 
 
 class MissingAnnotation(msgspec.Struct, frozen=True):
@@ -43,8 +43,8 @@ class MissingAnnotation(msgspec.Struct, frozen=True):
         video_id: the video.
         work: what to annotate, in words.
         frames: the frames of these questions.
-        items: upper limit of the additional questions: several about one event count once.
-        subtasks: `family subtask` of these questions, with their number.
+        items: upper limit of the number of additional questions. Several questions about one event count once.
+        subtasks: number of these questions for each `family subtask`.
     """
 
     video_id: str
@@ -55,15 +55,15 @@ class MissingAnnotation(msgspec.Struct, frozen=True):
 
 
 class UndecidedCandidates:
-    """Undecided candidates by the one annotation that each of them needs."""
+    """Undecided candidates that lack a single annotation, grouped by this annotation."""
 
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
-        """(family, subtask, event) of candidates, by (video id, what to annotate of it)."""
+        """(family, subtask, event) of candidates, by (video id, what to annotate in the video)."""
         self.frames: dict[tuple[str, str], set[int]] = defaultdict(set)
 
     def add(self, family: str, candidate: QuestionCandidate, scene: Scene, n_distractors: int, reason: str) -> None:
-        """Record the annotation that an undecided candidate needs, if it needs only one."""
+        """Record the annotation that an undecided candidate needs, if it needs no other annotation."""
         works = set(_lacking_works(candidate, scene, n_distractors)) if reason != DIVISIBLE else set()
         if len(works) != 1 or "" in works:
             return
@@ -88,7 +88,7 @@ class UndecidedCandidates:
 
 
 def _lacking_works(candidate: QuestionCandidate, scene: Scene, n_distractors: int) -> Iterator[str]:
-    """Return the annotations, in words, that a candidate lacks; empty if no annotation can decide it."""
+    """Yield, in words, the annotations that a candidate lacks. An empty text means that no annotation can decide it."""
     true = [*candidate.given, *(choice.statement for choice in candidate.right)]
     unproved = [statement for statement in true if statement.truth(scene) is not True]
     for statement in unproved:
@@ -103,7 +103,7 @@ def _lacking_works(candidate: QuestionCandidate, scene: Scene, n_distractors: in
 
 
 def _deciding_work(statement: Statement, scene: Scene) -> str:
-    """Return the annotation, in words, that decides a statement."""
+    """Return, in words, the annotation that decides a statement; empty if no single annotation does."""
     if isinstance(statement, AllOf | AnyOf):
         works = {_deciding_work(part, scene) for part in statement.parts if part.truth(scene) is None}
         return works.pop() if len(works) == 1 else ""
@@ -130,7 +130,7 @@ def _deciding_work(statement: Statement, scene: Scene) -> str:
 
 
 def _unseen_name(statement: Statement, scene: Scene) -> str:
-    """Return the name of an object or hand of a statement that is not visible at the statement's frame."""
+    """Return the name of an object or hand of a statement that is not visible at the statement's frame, if any."""
     frames = getattr(statement, "frames", ()) or [getattr(statement, "frame", None)]
     side: Side | None = getattr(statement, "side", None)
     hand = scene.hand_id(side) if side else None
@@ -148,7 +148,7 @@ def _objects(statement: Statement) -> list[str]:
 
 
 def _further_work(right: Sequence[Choice], n_lacking: int) -> str:
-    """Return the annotations, in words, of which a question needs more to have enough distractors."""
+    """Return, in words, the kind of annotation that would give a question enough distractors."""
     statement = right[0].statement
     while isinstance(statement, AllOf | AnyOf):
         statement = statement.parts[0]

@@ -1,6 +1,6 @@
 """Find records near a frame: uses by hands, places, activities, and the activities that exclude each other.
 
-Frames are counted from 0; spans are [start, end).
+Frames are counted from 0. Spans are [start, end).
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from barista_bench.scene_graph.domain import Side, is_excluded
 def uses_near(
     scene: Scene, start: int, end: int, *, side: Side | None = None, object_id: str | None = None
 ) -> list[HandUse]:
-    """Return uses by hands in [start, end) or within the domain's `margin` of it, by time.
+    """Return uses by hands in [start, end), or within the domain's `margin` of this span, by time.
 
-    If given, only uses of one hand, or of one object.
+    `side` and `object_id` limit the result to one hand and to one object.
     """
     near = find_overlapping(scene.uses, start - scene.margin, end + scene.margin)
     return [use for use in near if side in (None, use.side) and object_id in (None, use.thing.id)]
 
 
 def is_seen_apart(scene: Scene, side: Side, object_id: str, frame: int) -> bool:
-    """Whether a hand and an object are clearly apart in the picture, independent of recorded contacts."""
+    """Return whether a hand and an object are clearly apart in the picture. Recorded contacts do not matter."""
     hand = scene.hand_id(side)
     return hand is not None and scene.are_apart(hand, object_id, frame)
 
 
 def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:
-    """Whether all contacts of a hand around a frame are recorded, as far as that part is annotated."""
+    """Return whether all contacts of a hand around a frame are recorded. Frames without annotation are ignored."""
     annotated = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
     return all(scene.coverage.covers_hand(scene.hand_id(side), moment, moment + 1) for moment in {frame, *annotated})
 
 
 def lasting_spans(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
-    """Return spans that hold on a frame and the domain's `margin` around it, as far as the video is annotated there."""
+    """Return the spans that hold on all annotated frames within the domain's `margin` of a frame."""
     near: list[int] = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
     low, high = min(near, default=frame), max(near, default=frame)
     return [span for span in spans if span.start <= low and high < span.end]
@@ -49,7 +49,7 @@ def places_near(scene: Scene, first: str, second: str, frame: int) -> list[Place
 
 
 def is_enclosed(scene: Scene, object_id: str, other: str, frame: int) -> bool:
-    """Whether the box of an object is inside the box of another on a frame, up to a fifth of its area."""
+    """Return whether at least four fifths of an object's box are inside another object's box on a frame."""
     boxes = scene.boxes(frame)
     if object_id not in boxes or other not in boxes:
         return False
@@ -60,7 +60,10 @@ def is_enclosed(scene: Scene, object_id: str, other: str, frame: int) -> bool:
 
 @cached_by_scene
 def place_words(scene: Scene, predicate: str, other: str) -> str:
-    """Return the words for a place at an object: "at" the machine, if what is under it is inside its outline."""
+    """Return the words for a place at an object.
+
+    For example, a cup is "at" the machine if things under the machine are within the machine's outline.
+    """
     words = scene.domain.places[predicate]
     spans = [span for span in scene.places if (span.predicate, span.other.id) == (predicate, other)]
     are_inside = [is_enclosed(scene, span.thing.id, other, (span.start + span.end) // 2) for span in spans]
@@ -68,7 +71,7 @@ def place_words(scene: Scene, predicate: str, other: str) -> str:
 
 
 def is_located(scene: Scene, object_id: str, predicate: str, other: str, frame: int) -> bool | None:
-    """Whether an object is in a spatial relation to another, as in the statement `Located`."""
+    """Return whether an object is in a spatial relation to another object, as in the statement `Located`."""
     near_places = places_near(scene, object_id, other, frame)
     places = lasting_spans(scene, near_places, frame)
     if any((s.thing.id, s.predicate) == (object_id, predicate) for s in places):
@@ -83,9 +86,9 @@ def is_located(scene: Scene, object_id: str, predicate: str, other: str, frame: 
 
 
 def is_going_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
-    """Whether an activity or step in [start, end) does to an object what its value implies, judged by the verb.
+    """Return whether an activity or step in [start, end) acts on an object with a verb that the value implies.
 
-    Also true if activities may be unrecorded.
+    The result is also True if activities may be unrecorded.
     """
     noun, verbs = scene.things[object_id].noun, scene.domain.ongoing.get(value, ())
     if verbs and not scene.coverage.covers_layer("activities", start, end):
@@ -95,20 +98,20 @@ def is_going_on(scene: Scene, value: str, object_id: str, start: int, end: int) 
 
 
 def moments_of(scene: Scene, start: int, end: int) -> Sequence[int]:
-    """Return frames of [start, end), four a second; a video's frames are the same for every span.
+    """Return frames of [start, end), four a second. Overlapping spans of a video use the same frames.
 
-    Of a span too short for that, return the frame halfway.
+    If the span is too short to contain such a frame, return the middle frame.
     """
     step, first, stop = scene.frames_in(0.25), max(0, start), min(end, scene.frame_count)
     return range(-(-first // step) * step, stop, step) or [(first + stop) // 2][: stop - first]
 
 
 def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> bool:
-    """Whether an activity recorded at a frame excludes that another, `action`, also describes the frame.
+    """Return whether an activity recorded at a frame excludes that the activity `action` also describes the frame.
 
-    It does if their verbs exclude each other, or if one verb has two objects that do not belong to each other (a carton
-    is opened by its lid). It does not if the verb is a contact (`hold`) that a hand has at the frame with an object
-    that the noun could name: both activities are then in progress.
+    The result is True if the two verbs exclude each other. It is also True if the verbs are equal but have two objects
+    that do not belong together (a carton is opened by its lid). The result is False if the verb of `action` is a
+    contact (`hold`) and a hand touches an object that the noun could name. Both activities are then in progress.
     """
     verbs, nouns = (verb_of(action), verb_of(recorded)), (noun_of(action), noun_of(recorded))
     is_contact = verbs[0] in {words.do for words in scene.domain.contacts.values()}
@@ -122,7 +125,7 @@ def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> boo
 
 @cached_by_scene
 def _belongs(scene: Scene, noun: str, owner: str) -> bool:
-    """Whether an object that a noun could name is a part of, or belongs to, an object that `owner` could name."""
+    """Return whether an object that a noun could name is a part of, or belongs to, an object named by `owner`."""
     nouns = {item: thing.noun for item, thing in scene.things.items()}
     return any(
         scene.domain.same_noun(noun, nouns[item]) and any(scene.domain.same_noun(owner, nouns[o]) for o in owners)

@@ -1,8 +1,9 @@
-"""The review of generated items by people: a file that decides what is released.
+"""The review of generated items by people, in a file that decides which items are released.
 
-The file has one JSON object per line. `generate` writes it with empty verdicts; a reviewer, or the studio's page, fills
-in `verdict` (accept, revise, reject), `reason` and `reviewer`, and for `revise` the texts in `question` and `choices`.
-Generating again with the file leaves out rejected items and uses revised texts; the proof of an item stays the same.
+The file has one JSON object per line. `generate` writes it with empty verdicts. A reviewer, or the studio's page, fills
+in `verdict` (accept, revise, reject), `reason` and `reviewer`. For `revise`, the texts in `question` and `choices` are
+changed too. If `generate` is run again with the file, it leaves out rejected items and uses revised texts. The proof of
+an item stays the same.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from barista_bench.files.reading import read_json_lines
 from barista_bench.generate.candidates import Choice, Item
 
 MAX_LINE = 2**20
-"""Bytes of one reviewed item."""
+"""Maximum number of bytes of one reviewed item."""
 _REMEDY = "Fix: generate with the same graphs, domain, seed and number of items as when the review file was written"
 Verdict = Literal["accept", "revise", "reject", ""]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
@@ -31,13 +32,13 @@ class ReviewedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One item and its review.
 
     Args:
-        item: its id, `<family>/<id>`.
-        proof: SHA-256 of the generated item, so that no verdict is applied to another item.
-        question: as generated, or as revised.
-        choices: as generated or revised, in the order asked.
-        correct: indices of the right choices; a revision does not change the answer.
-        verdict: empty before review.
-        reason: why it is revised or rejected; short, so that reasons can be counted.
+        item: id of the item, `<family>/<id>`.
+        proof: SHA-256 of the generated item. It ensures that no verdict is applied to another item.
+        question: the question as generated or revised.
+        choices: the choices as generated or revised, in the order asked.
+        correct: indices of the right choices. A revision does not change the answer.
+        verdict: accept, revise or reject; empty before review.
+        reason: why the item is revised or rejected. It is short, so that equal reasons can be counted.
         reviewer: the reviewer's name.
     """
 
@@ -54,7 +55,10 @@ class ReviewedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Retention(msgspec.Struct, frozen=True):
-    """The candidates of one subtask after review; `reasons` counts those of rejections and revisions."""
+    """The number of items of one subtask that are kept after review.
+
+    `reasons` counts the reasons of rejections and revisions.
+    """
 
     subtask: str
     reviewed: int
@@ -65,14 +69,14 @@ class Retention(msgspec.Struct, frozen=True):
 
     @property
     def rate(self) -> float | None:
-        """Fraction of the reviewed items that were kept; None without reviewed items."""
+        """Return the share of reviewed items that were kept, or None without reviewed items."""
         return (self.accepted + self.revised) / self.reviewed if self.reviewed else None
 
 
 def review_rows(family: str, items: Sequence[Item], lines: Sequence[bytes]) -> list[ReviewedItem]:
-    """Return rows of the review file for new items.
+    """Return the rows of the review file for new items.
 
-    `lines` are the lines of the items file; their hashes identify items.
+    `lines` are the lines of the items file. Their hashes identify the items.
     """
     return [
         ReviewedItem(
@@ -97,7 +101,7 @@ def read_review(path: Path) -> dict[str, ReviewedItem]:
     """Read reviewed items by id.
 
     Raises:
-        DataError: an invalid line, a repeated id, or a verdict other than accept without reason or reviewer.
+        DataError: a line is invalid, an id is repeated, or a verdict other than accept has no reason or no reviewer.
     """
     remedy = "correct that line, or generate the file again"
     decode = msgspec.json.Decoder(ReviewedItem).decode
@@ -111,7 +115,7 @@ def read_review(path: Path) -> dict[str, ReviewedItem]:
 
 
 def verdict_problem(row: ReviewedItem) -> str:
-    """Return the fields that a verdict lacks; empty if it is complete."""
+    """Return the fields that a verdict lacks; empty if the verdict is complete."""
     if row.verdict and not row.reviewer:
         return f"{row.item!r} has a verdict and no reviewer"
     if row.verdict in ("revise", "reject") and not row.reason:
@@ -122,10 +126,10 @@ def verdict_problem(row: ReviewedItem) -> str:
 def apply_review(
     family: str, items: Sequence[Item], rows: Sequence[ReviewedItem], review: Mapping[str, ReviewedItem]
 ) -> list[Item]:
-    """Return the kept items, with revised texts. `rows` are the items as generated.
+    """Return the items that are kept, with revised texts. `rows` are the items as generated.
 
     Raises:
-        DataError: the review is of other items, or changes an item's answer or number of choices.
+        DataError: the review belongs to other items, or changes an item's answer or number of choices.
     """
     kept_items = []
     unknown = sorted({item for item in review if item.partition("/")[0] == family} - {row.item for row in rows})

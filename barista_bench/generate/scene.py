@@ -1,7 +1,7 @@
-"""One video's graph as people ask about it: named objects, uses by hands, states, actions, in seconds.
+"""One video's graph in terms of people's questions: named objects, uses by hands, states and actions.
 
-Gaps in an annotation are not events. A use continues over a gap if the hand or the object is not visible in it, or if
-the gap is shorter than the domain's `gap`. The facts in a gap are unknown; questions avoid it.
+Gaps in an annotation are not events. A use continues over a gap if the hand or the object is not visible in the gap, or
+if the gap is shorter than the domain's `gap`. The facts in a gap are unknown, so questions avoid it.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from barista_bench.scene_graph.video_graph import Box, Instance, Segment
 P = ParamSpec("P")
 T = TypeVar("T")
 SMALLEST = 0.0004
-"""Minimum fraction of the frame for an object's mask: 15 x 15 pixels of 640 x 360."""
+"""Minimum share of the frame that the mask of a visible object covers: 15 x 15 pixels of 640 x 360."""
 UNCOVERED = 0.4
-"""Minimum fraction of an object's median area: below, it is mostly hidden, or outside the picture."""
+"""Minimum share of an object's median area. Below it, the object is mostly hidden, or outside the picture."""
 APART = 0.01
-"""Minimum distance of two objects that clearly do not touch, as a fraction of the frame's width."""
+"""Minimum distance between two objects that clearly do not touch, as a fraction of the frame's width."""
 
 
 def cached_by_scene(compute: Callable[Concatenate[Scene, P], T]) -> Callable[Concatenate[Scene, P], T]:
-    """Cache the results of `compute` by its arguments, as long as the scene exists.
+    """Cache the results of `compute` by its arguments, for as long as the scene exists.
 
-    They are needed thousands of times.
+    Each result is needed thousands of times.
     """
 
     @wraps(compute)
@@ -65,11 +65,11 @@ def cached_by_scene(compute: Callable[Concatenate[Scene, P], T]) -> Callable[Con
 
 
 class Scene:
-    """One video's graph; its parts are computed when they are first needed.
+    """One video's graph. Its parts are computed when they are first needed.
 
     Args:
-        video: the graph; frames are `[start, end)`, boxes (x, y, width, height) in pixels.
-        domain: names and values.
+        video: the graph. Frame ranges are `[start, end)`, and boxes are (x, y, width, height) in pixels.
+        domain: the domain, which defines names and values.
 
     Raises:
         DataError: the video has no frame rate, so that frames cannot be converted to seconds.
@@ -85,7 +85,7 @@ class Scene:
         self.frame_count = video.frame_count
         self.memo: dict[object, Any] = {}
         self.boxes: Callable[[int], dict[str, Box]] = lru_cache(maxsize=64)(video.boxes)
-        """Frame to boxes, (x, y, width, height) in pixels, of its annotated objects, by object id."""
+        """Returns the boxes of a frame's annotated objects by object id, as (x, y, width, height) in pixels."""
         self._instances: Callable[[int], dict[str, Instance]] = lru_cache(maxsize=64)(
             lambda frame: {instance.object.id: instance for instance in video.instances(frame)}
         )
@@ -101,25 +101,25 @@ class Scene:
         return max(1, round(seconds * self.fps))
 
     def frames_of_action(self, shown_fps: float) -> int:
-        """Return the fewest frames of a clip that shows an action; at `shown_fps` no more pictures are shown."""
+        """Return the fewest frames of a clip that shows an action, even if it is shown at `shown_fps`."""
         lengths = self.domain.lengths
         pictures = ceil(lengths.action_frames * max(1.0, self.fps / shown_fps))
         return max(pictures, self.frames_in(lengths.action_min))
 
     @cached_property
     def margin(self) -> int:
-        """Number of frames around a moment on which a claim about it must hold too."""
+        """Return the number of frames around a moment on which a claim about the moment must hold too."""
         return self.frames_in(self.domain.lengths.margin)
 
     @cached_property
     def things(self) -> dict[str, NamedObject]:
-        """All objects with a name, except hands, by id."""
+        """Return all objects with a name, except hands, by id."""
         names = names_of(self.video, self.domain, self.wholes, self.owners)
         return {item.id: NamedObject(item.id, name, item.category) for item, name in names.items()}
 
     @cached_property
     def hands(self) -> dict[Side, list[str]]:
-        """Ids of the objects that are each hand."""
+        """Return, for each side, the ids of the objects that are the hand of this side."""
         objects = self.video.objects
         return {side: [item.id for item in objects if self.domain.side(item.category) == side] for side in SIDES}
 
@@ -130,10 +130,10 @@ class Scene:
         return self.video.frames_of(self._index[object_id])
 
     def is_visible(self, object_id: str, frame: int) -> bool | None:
-        """Whether an object is clearly visible on a frame.
+        """Return whether an object is clearly visible on a frame.
 
-        None if too little of it is visible, in a short gap, or if it is not annotated and objects in view may lack
-        annotation.
+        Return None if too little of the object is visible, or in a short gap. Return None, too, if the object is not
+        annotated and objects in view may lack annotation.
         """
         frames, areas, median = self._areas(object_id)
         index = int(np.searchsorted(frames, frame))
@@ -149,7 +149,7 @@ class Scene:
         return None if is_near or not self.coverage.covers_category(category, frame, frame + 1) else False
 
     def hidden_fraction(self, object_id: str, frame: int) -> float | None:
-        """Return the fraction of an object's median area that is missing on a frame; None without annotation there."""
+        """Return the share of an object's median area that is missing on a frame; None without annotation there."""
         frames, areas, median = self._areas(object_id)
         index = int(np.searchsorted(frames, frame))
         if index == len(frames) or frames[index] != frame or not median:
@@ -157,21 +157,24 @@ class Scene:
         return max(0.0, 1 - float(areas[index]) / median)
 
     def is_hand_visible(self, side: Side, frame: int) -> bool | None:
-        """Whether the hand of a side is visible (`is_visible`); also None if several objects are that hand."""
+        """Return whether the hand of a side is visible, as in `is_visible`; None if several objects are that hand."""
         hand = self.hand_id(side)
         return self.is_visible(hand, frame) if hand else None if self.hands[side] or self.coverage.is_partial else False
 
     def hand_id(self, side: Side) -> str | None:
-        """Return the object that is the hand of a side; None if there is not exactly one."""
+        """Return the id of the object that is the hand of a side, or None unless there is exactly one."""
         return self.hands[side][0] if len(self.hands[side]) == 1 else None
 
     def hands_at(self, frame: int) -> list[str]:
-        """Return each hand's object that is annotated on a frame."""
+        """Return the ids of the hands that are annotated on a frame."""
         return [hand for side in SIDES if (hand := self.hand_id(side)) and self.is_annotated(hand, frame)]
 
     @cached_by_scene
     def _areas(self, object_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
-        """Return (sorted frames, mask areas in pixels, their median) of an object; box areas for unreadable masks."""
+        """Return the sorted frames of an object, its mask areas in pixels, and their median.
+
+        The area of the box replaces the area of an unreadable mask.
+        """
         table = self.video.instances_table
         positions = np.flatnonzero(table.object == self._index[object_id])
         instances = [self.video.instance(int(index)) for index in positions]
@@ -183,10 +186,10 @@ class Scene:
 
     @cached_by_scene
     def are_apart(self, first: str, second: str, frame: int) -> bool:
-        """Whether two objects, both annotated on a frame, clearly do not touch.
+        """Return whether two objects that are both annotated on a frame clearly do not touch.
 
-        True if their masks, or even their boxes, are at least `APART` apart. False if the boxes are near and a mask
-        cannot be read.
+        They do not touch if their masks, or even their boxes, are at least `APART` from each other. The result is False
+        if the boxes are near and a mask cannot be read.
         """
         instances = self._instances(frame)
         if first not in instances or second not in instances:
@@ -199,7 +202,7 @@ class Scene:
         masks = [mask for mask in map(self._mask, pair) if mask is not None]
         if len(masks) < len(pair):
             return False
-        # The part of the second box near the first contains all pixels that can touch the first.
+        # The part of the second box that is near the first box contains all pixels that can touch the first object.
         rows = slice(max(0, int(y) - gap), int(y + h) + gap + 1)
         columns = slice(max(0, int(x) - gap), int(x + w) + gap + 1)
         second_near = masks[1][rows, columns]
@@ -213,9 +216,9 @@ class Scene:
         return decode_mask(rle) if isinstance(rle, Rle) else None
 
     def is_unique(self, thing: NamedObject, frames: Collection[int]) -> bool:
-        """Whether an object's name identifies it: on none of the frames could it mean another object.
+        """Return whether an object's name could mean no other object on any of the frames.
 
-        False if objects of its category may be in view without annotation.
+        The result is False if objects of the same category may be in view without annotation.
         """
         if not all(self.coverage.covers_category(thing.category, frame, frame + 1) for frame in frames):
             return False
@@ -224,11 +227,11 @@ class Scene:
 
     @cached_by_scene
     def namesakes(self, object_id: str) -> tuple[str, ...]:
-        """Return ids of other objects that an object's name could mean."""
+        """Return the ids of other objects that the object's name could also mean."""
         thing = self.things[object_id]
         ids = [item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name]
         for other in self.things.values():
-            # The name "lid" can mean the lid of the jar; "jar" cannot.
+            # The name "lid" can mean the lid of the jar, but "jar" cannot.
             name = other.name if OF in thing.name else other.noun
             could_be = name == thing.name or name.endswith(f" {thing.name}") or other.category.lower() == thing.name
             if could_be and other.id != thing.id:
@@ -237,16 +240,16 @@ class Scene:
 
     @cached_property
     def wholes(self) -> dict[str, frozenset[str]]:
-        """Object id to the ids of all objects that it is a part of at any time."""
+        """Map an object's id to the ids of all objects that it is a part of at any time."""
         return self._targets_of({predicate for predicate, words in self.domain.places.items() if words.is_part})
 
     @cached_property
     def owners(self) -> dict[str, frozenset[str]]:
-        """Object id to the ids of all objects that it belongs to at any time."""
+        """Map an object's id to the ids of all objects that it belongs to at any time."""
         return self._targets_of({predicate for predicate, words in self.domain.places.items() if words.belongs})
 
     def _targets_of(self, predicates: Collection[str]) -> dict[str, frozenset[str]]:
-        """Return object id to the ids of the objects that it has one of the relations to at any time."""
+        """Map an object's id to the ids of the objects to which it has one of the relations at any time."""
         related: dict[str, set[str]] = {}
         for relation in self.video.relations():
             if relation.type == self.domain.place_type and relation.value in predicates:
@@ -254,14 +257,17 @@ class Scene:
         return {object_id: frozenset(ids) for object_id, ids in related.items()}
 
     def is_part_of_other(self, first: str, second: str) -> bool:
-        """Whether one of two objects is a part of the other at any time, so that they do not count as two."""
+        """Return whether one of two objects is a part of the other at any time.
+
+        Such objects do not count as two objects.
+        """
         return second in self.wholes.get(first, ()) or first in self.wholes.get(second, ())
 
     # Events
 
     @cached_property
     def uses(self) -> tuple[HandUse, ...]:
-        """Uses of named objects by hands, by time."""
+        """Return the uses of named objects by hands, by time."""
         rows: dict[tuple[Side, str], list[LabelledSpan]] = {}
         for source, target, row in self._relations(self.domain.contact_type):
             side = self.domain.side(source.category)
@@ -272,7 +278,7 @@ class Scene:
 
     @cached_property
     def hand_relations(self) -> tuple[tuple[str, int, int], ...]:
-        """Id of the thing, start and end of every relation from a hand except places.
+        """Return the object's id, the start and the end of every relation from a hand, except places.
 
         A relation that the domain does not define may still be a touch.
         """
@@ -285,7 +291,7 @@ class Scene:
         )
 
     def _relations(self, kind: str) -> Iterator[tuple[SceneObject, SceneObject, LabelledSpan]]:
-        """Return (source, target, spans) of every relation of a type."""
+        """Yield (source, target, spans) for every relation of a type."""
         table, objects = self.video.relations_table, self.video.objects
         for index in range(len(table.start)):
             type_, value, start, end, _ = table.entry(index)
@@ -308,7 +314,10 @@ class Scene:
     def _join_bridged(
         self, rows: Iterable[LabelledSpan], object_ids: Sequence[str]
     ) -> list[tuple[list[LabelledSpan], int, int]]:
-        """Join rows, given by start, across bridged gaps; return each run with its first start and last end."""
+        """Join rows, sorted by start, across bridged gaps.
+
+        Return each run of rows with its first start and its last end.
+        """
         joined: list[tuple[list[LabelledSpan], int, int]] = []
         for row in rows:
             if joined and self._is_bridged(joined[-1][2], row[1], object_ids):
@@ -319,10 +328,10 @@ class Scene:
         return joined
 
     def _is_bridged(self, start: int, end: int, object_ids: Sequence[str]) -> bool:
-        """Whether a gap [start, end) is short, or one of the objects is not visible in it."""
+        """Return whether a gap [start, end) is short, or one of the objects is not visible in it."""
         if end - start <= self.frames_in(self.domain.lengths.gap):
             return True
-        if self.coverage.is_partial:  # unannotated objects may be visible in it
+        if self.coverage.is_partial:  # unannotated objects may be visible in the gap
             return False
         return any(self._annotated_within(object_id, start, end) == 0 for object_id in object_ids)
 
@@ -330,12 +339,15 @@ class Scene:
         return int(np.diff(np.searchsorted(self.frames_of(object_id), [start, end]))[0])
 
     def is_annotated(self, object_id: str, frame: int) -> bool:
-        """Whether an object has a box on a frame."""
+        """Return whether an object has a box on a frame."""
         return self._annotated_within(object_id, frame, frame + 1) > 0
 
     @cached_property
     def values(self) -> tuple[ValueSpan, ...]:
-        """Values of attributes of named objects, by object, type and time; equal values around a gap are one span."""
+        """Return the values of attributes of named objects, by object, type and time.
+
+        Equal values around a gap are one span.
+        """
         rows: dict[tuple[str, str], list[LabelledSpan]] = {}
         for item in self.video.attributes():
             if item.object.id in self.things:
@@ -354,9 +366,9 @@ class Scene:
 
     @cached_property
     def changes(self) -> tuple[tuple[ValueSpan, ValueSpan], ...]:
-        """Successive values of one attribute of one object that exclude each other, by time.
+        """Return pairs of successive values of an attribute that exclude each other, by time.
 
-        At most a gap is between them.
+        Only a gap may lie between the two values.
         """
         pairs = [
             (before, after)
@@ -368,7 +380,7 @@ class Scene:
         return tuple(sorted(pairs, key=lambda pair: (pair[1].start, pair[1].thing.id)))
 
     def is_settled(self, object_id: str, attribute_type: str, frame: int) -> bool:
-        """Whether an attribute has no gradual change within the domain's length `gradual` of a frame."""
+        """Return whether an attribute does not change gradually within the domain's length `gradual` of a frame."""
         gradual = self.domain.gradual.get(attribute_type, ())
         values = [after for _, after in self.changes if (after.thing.id, after.type) == (object_id, attribute_type)]
         starts = [after.start for after in values if after.value in gradual]
@@ -376,7 +388,7 @@ class Scene:
 
     @cached_property
     def places(self) -> tuple[PlaceSpan, ...]:
-        """Places of named objects, by time."""
+        """Return the places of named objects, by time."""
         rows: dict[tuple[str, str, str], list[LabelledSpan]] = {}
         for source, target, row in self._relations(self.domain.place_type):
             if source.id in self.things and target.id in self.things:
@@ -391,12 +403,12 @@ class Scene:
 
     @cached_property
     def actions(self) -> tuple[ActionSpan, ...]:
-        """Activities that have a verb and a noun, by time."""
+        """Return the activities that have a verb and a noun, by time."""
         return tuple(action for action in self._action_spans(self.video.activities()) if action.noun)
 
     @cached_property
     def steps(self) -> tuple[ActionSpan, ...]:
-        """Process steps, by time."""
+        """Return the process steps, by time."""
         return self._action_spans(self.video.steps())
 
     def _action_spans(self, segments: Iterable[Segment]) -> tuple[ActionSpan, ...]:
@@ -407,7 +419,8 @@ class Scene:
     def action_in_words(self, action: str) -> str:
         """Return the name of an activity or step, "Verb noun", with a specific noun if possible.
 
-        The noun is the name of the only object of its category, or of the only one that hands touch during the action.
+        The specific noun is the name of the only object of the noun's category, or of the only such object that hands
+        touch during the action.
         """
         verb, noun = verb_and_noun(action)
         if not self.coverage.covers_category(noun):
@@ -421,7 +434,8 @@ class Scene:
     def things_done_to(self, action: str) -> frozenset[NamedObject]:
         """Return the objects that the noun of an activity can name.
 
-        If every touch is recorded and some of these are touched during the activity, return only those.
+        If every touch is recorded and hands touch some of these objects during the activity, return only the touched
+        objects.
         """
         noun = noun_of(action)
         nameable = frozenset(thing for thing in self.things.values() if self.domain.same_noun(noun, thing.noun))

@@ -1,4 +1,4 @@
-"""The settings of `generate`, one table for Python and the command line."""
+"""The settings of `generate`, in one table for Python and the command line."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Guessers: how many choice questions of a set can be answered only from their texts.
+"""Guessers, which measure how many choice questions of a set can be answered from their texts only.
 
-A guesser gives each choice of a question a score and takes the best one; its opposite takes the worst one. Some follow
-a fixed rule (`length`, `overlap`, `offered`). The others learn from answers: of the other videos (`place`, `prior`,
-`form`, `difficulty`, `text`), of the other half of the videos (`half`), or of the other questions about the same video
-(`same_video`). No guesser sees a frame, so any accuracy above chance is due to a shortcut.
+A guesser scores each choice of a question and takes the choice with the highest score. Its opposite takes the choice
+with the lowest score. Some guessers follow a fixed rule (`length`, `overlap`, `offered`). All others learn from the
+answers of other videos (`place`, `prior`, `form`, `difficulty`, `text`), of the other half of the videos (`half`), or
+of other questions about the same video (`same_video`). No guesser sees a frame, so any accuracy above chance comes from
+a shortcut.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from numpy.typing import NDArray
 
 FOLDS = 5
 LEVEL = 0.01
-"""p-value below which a set counts as guessed: between .05 for one guesser and .05 corrected for all of them."""
+"""p-value below which a set counts as guessed: between .05 for one guesser and .05 corrected for all guessers."""
 Scores: TypeAlias = list[NDArray[np.float64]]
-"""For each question one score per choice."""
+"""For each question, an array with one score per choice."""
 
 
 class TextQuestion(NamedTuple):
     """A question as a guesser sees it.
 
-    `correct` holds indices of `choices`; `form` is the wording without the filled-in words, `difficulty` the level;
-    both are empty if unknown.
+    `correct` holds indices of `choices`. `form` is the wording without the words that fill it, and `difficulty` is the
+    level. Both are empty if unknown.
     """
 
     video_id: str
@@ -41,14 +42,14 @@ class TextQuestion(NamedTuple):
 
 
 class GuessedSet(NamedTuple):
-    """The result of a guesser, or of its opposite, on a set.
+    """The result of a guesser, or of the opposite guesser, on a set.
 
     Args:
-        credit: for each question the probability, 0 to 1, that the choice it takes is right; choices of equal score
-            share it.
-        accuracy: their mean.
-        chance: the accuracy of taking any choice.
-        p_value: the probability of this accuracy or more by chance (one-sided, questions independent).
+        credit: for each question, the probability (0 to 1) that the choice taken is right. Choices of equal score are
+            equally likely to be taken.
+        accuracy: mean of `credit`.
+        chance: accuracy of taking a random choice.
+        p_value: probability of this accuracy or more by chance (one-sided, questions independent).
         opposite: whether the guesser takes the choice of the lowest score.
     """
 
@@ -60,9 +61,9 @@ class GuessedSet(NamedTuple):
 
 
 def guess(questions: Sequence[TextQuestion], guesser: str) -> tuple[GuessedSet, GuessedSet] | None:
-    """Return the results of a guesser and of its opposite.
+    """Return the results of a guesser and of the opposite guesser.
 
-    Returns None if the set has nothing to learn from, or no question has the label that the guesser uses.
+    Return None if the set has nothing to learn from, or if no question has the label that the guesser uses.
     """
     scores = GUESSERS[guesser](questions)
     if scores is None:
@@ -83,16 +84,16 @@ def _result(
 
 
 def _p_value(hits: float, chances: Sequence[float]) -> float:
-    """Return the probability of at least `hits` (rounded down) successes of independent trials.
+    """Return the probability of at least `hits` (rounded down) successes in independent trials.
 
-    `chances` are the trials' probabilities.
+    `chances` are the success probabilities of the trials.
     """
     return float(min(1.0, _successes(tuple(chances))[int(np.floor(hits + 1e-9)) :].sum()))
 
 
-@lru_cache(maxsize=8)  # all guessers of a set share it
+@lru_cache(maxsize=8)  # all guessers of a set need the same result
 def _successes(chances: tuple[float, ...]) -> NDArray[np.float64]:
-    """Return the probability of 0, 1, 2, ... successes of independent trials."""
+    """Return the probabilities of 0, 1, 2, ... successes in independent trials."""
     distribution = np.ones(1)
     for chance in chances:
         distribution = np.convolve(distribution, [1 - chance, chance])
@@ -111,13 +112,13 @@ def _overlap_scores(questions: Sequence[TextQuestion]) -> Scores:
 
 
 def shared_word_fraction(choice: str, question: str) -> float:
-    """Return the fraction of a choice's different words that the question contains too."""
+    """Return the share of a choice's different words that the question also contains."""
     words = set(words_in(choice))
     return len(words & set(words_in(question))) / max(1, len(words))
 
 
 def _offered_scores(questions: Sequence[TextQuestion]) -> Scores:
-    """Return how often the other questions of the set offer the choice."""
+    """Return, for each choice, how often the questions of the set offer it."""
     times = Counter(choice for question in questions for choice in question.choices)
     return [np.array([float(times[choice]) for choice in question.choices]) for question in questions]
 
@@ -158,7 +159,7 @@ def _difficulty_scores(questions: Sequence[TextQuestion]) -> Scores | None:
 
 
 def _label_scores(questions: Sequence[TextQuestion], labels: Sequence[str]) -> Scores | None:
-    """Return how often a choice's text was right in questions of the same label, and how often its place was."""
+    """Return how often a choice's text, and how often its place, was right in questions with the same label."""
     if not any(labels):
         return None
     keys = [
@@ -183,13 +184,14 @@ def _learned_scores(
     excluded: Sequence[Hashable],
     within: Sequence[Hashable] | None = None,
 ) -> Scores | None:
-    """Return for each choice the sum, over its keys, of how often a choice with that key was right.
+    """Return, for each choice, the sum over its keys of how often a choice with that key was right.
 
-    A question learns from all others, or from those that share its label in `within`, except those that share its label
-    in `excluded`. Each fraction is smoothed by one more choice, which is right as often as all choices are.
+    A question learns from the questions with the same label in `within`, or from all questions without `within`.
+    Questions with the same label in `excluded` are left out. Each fraction is smoothed by one additional choice, which
+    is right as often as all choices are.
 
     Returns:
-        None if no question has another one to learn from.
+        The scores, or None if no question has another question to learn from.
     """
     labels = within or [""] * len(questions)
     if len(set(zip(labels, excluded, strict=True))) == len(set(labels)):
@@ -217,11 +219,11 @@ def _learned_scores(
 def _text_scores(questions: Sequence[TextQuestion]) -> Scores | None:
     """Score choices by logistic regression, cross-validated by video.
 
-    Features are the words of question and choice, single and in pairs, and a choice's place and length.
+    Features are the words of question and choice, single and in pairs, and the place and length of the choice.
     """
     if len(set(_videos(questions))) < 2:
         return None
-    # Imported here: the import takes a second.
+    # Imported here, because the import takes a second.
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold
@@ -272,11 +274,11 @@ GUESSERS: Mapping[str, Callable[[Sequence[TextQuestion]], Scores | None]] = {
     "difficulty": _difficulty_scores,
     "text": _text_scores,
 }
-"""Each guesser's scores by name, the cheaper ones first."""
+"""The guessers by name, the cheaper ones first. Each returns the scores of a set."""
 
 
 def guessable_indices(questions: Sequence[TextQuestion], ceiling: float | None = None) -> list[int]:
-    """Return indices of questions to leave out, so that no guesser and no opposite beats chance (p < `LEVEL`).
+    """Return indices of questions to leave out, so that no guesser and no opposite guesser beats chance (p < `LEVEL`).
 
     If `ceiling` is given, it replaces chance. Each round leaves out as many guessed questions as exceed the limit.
 
@@ -286,7 +288,7 @@ def guessable_indices(questions: Sequence[TextQuestion], ceiling: float | None =
     kept_indices = list(range(len(questions)))
     while kept_indices:
         kept_questions = [questions[index] for index in kept_indices]
-        # Stop at the first guesser that succeeds: a dearer one need not look at what a cheaper one removes.
+        # Stop at the first guesser that succeeds, so that expensive guessers see fewer questions.
         excess = next(filter(None, (_excess(kept_questions, guesser, ceiling) for guesser in GUESSERS)), frozenset())
         if not excess:
             break
@@ -295,7 +297,7 @@ def guessable_indices(questions: Sequence[TextQuestion], ceiling: float | None =
 
 
 def _excess(questions: Sequence[TextQuestion], guesser: str, ceiling: float | None) -> frozenset[int]:
-    """Return the guessed questions beyond the number allowed by chance or the ceiling; the last ones first."""
+    """Return the guessed questions that exceed the number allowed by chance or by the ceiling, the last ones first."""
     for guesses in guess(questions, guesser) or ():
         if guesses.accuracy <= ceiling if ceiling is not None else guesses.p_value >= LEVEL:
             continue

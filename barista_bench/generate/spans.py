@@ -1,6 +1,6 @@
-"""The records of a video over frames [start, end): uses by hands, values, places and actions; and the objects' names.
+"""The records of a video over frames [start, end), and the names of its objects.
 
-Names are, for example, "tray", "red cup", "lid of the jar".
+Records are uses by hands, values, places and actions. Examples of names are "tray", "red cup" and "lid of the jar".
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from barista_bench.scene_graph.graph_words import KIND, verb_and_noun
 
 COLOUR = "color"
 OF = " of the "
-"""Precedes the owner in a name."""
+"""The text before the owner in a name."""
 
 Related = Mapping[str, Collection[str]]
-"""Object id to the ids of other objects."""
+"""Maps an object's id to the ids of other objects."""
 
 
 def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related) -> dict[SceneObject, str]:
-    """Return names of the objects that have one, except hands, in lower case.
+    """Return the names, in lower case, of all objects that have a name, except hands.
 
-    If several objects share a name, it is preceded by the colour, unless it contains the colour or all of them have it.
-    If it is still shared, it is followed by the owner. A part whose name is only its category also gets its owner,
-    since other objects in view may have such parts too (a handle), annotated or not.
+    If several objects share a name, the colour precedes it. The colour is left out if the name contains it or all these
+    objects have it. If the name is still shared, the owner follows it. The owner also follows the name of a part whose
+    name is only its category (a handle). Other objects in view may have such parts, annotated or not.
 
     Args:
-        wholes: the objects that objects are parts of.
-        owners: the objects that they belong to.
+        wholes: the objects that each object is a part of.
+        owners: the objects that each object belongs to.
     """
     kinds, colours = _constant_values(video, KIND), _constant_values(video, COLOUR)
     plain_names: dict[SceneObject, str] = {}
@@ -57,7 +57,7 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
 
 
 def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
-    """Return object id to its value of an attribute, without objects whose value changes."""
+    """Map an object's id to its value of an attribute. Objects whose value changes are left out."""
     values_of: dict[str, set[str]] = {}
     for attribute in video.attributes():
         if attribute.type == attribute_type:
@@ -66,21 +66,21 @@ def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
 
 
 def _namesakes(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
-    """Return the objects that share a name, each with the others."""
+    """Return the objects that share their name with another object, each with this name."""
     times = Counter(names.values())
     return [(item, name) for item, name in names.items() if times[name] > 1]
 
 
 SIDES: tuple[Side, ...] = ("left", "right")
 LabelledSpan: TypeAlias = tuple[str, int, int]
-"""A label, for example a value, over frames [start, end)."""
+"""A label, for example a value, that holds over frames [start, end)."""
 
 
 class NamedObject(NamedTuple):
-    """An object as people call it: `name` is its category or its type, or either with its colour.
+    """An object under the name that people use: its category or its type, with or without its colour.
 
-    If that is ambiguous, `name` may be a description ("lemon in the left hand") of the object with this `plain_name`.
-    Its identity does not depend on the name.
+    If this name is ambiguous, `name` may be a description ("lemon in the left hand"), and `plain_name` is the ambiguous
+    name. Two objects with the same id are equal, even under different names.
     """
 
     id: str
@@ -99,20 +99,20 @@ class NamedObject(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """The name without owner and other distinguishing words: of "lid of the jar", "lid"."""
+        """Return the name without its owner and distinguishing words: "lid" for "lid of the jar"."""
         return (self.plain_name or self.name).partition(OF)[0]
 
     @property
     def description(self) -> str:
-        """The name if it is a description, else empty."""
+        """Return the name if it is a description, else an empty text."""
         return self.name if self.plain_name else ""
 
 
 class HandUse(NamedTuple):
-    """One hand on one object over frames [start, end), gaps included.
+    """One hand on one object over frames [start, end), including gaps.
 
-    `contacts` are its recorded (value, start, end), by time; `begins` is whether the video shows the hand off the
-    object just before.
+    `contacts` are the recorded contacts (value, start, end) by time. `begins` tells whether the video shows the hand
+    off the object just before.
     """
 
     side: Side
@@ -124,7 +124,7 @@ class HandUse(NamedTuple):
 
 
 class ValueSpan(NamedTuple):
-    """A value of an attribute of an object over frames [start, end), gaps included."""
+    """A value of an object's attribute over frames [start, end), including gaps."""
 
     thing: NamedObject
     type: str
@@ -134,7 +134,7 @@ class ValueSpan(NamedTuple):
 
 
 class PlaceSpan(NamedTuple):
-    """A spatial relation over frames [start, end), gaps included."""
+    """A spatial relation over frames [start, end), including gaps."""
 
     thing: NamedObject
     predicate: str
@@ -144,7 +144,7 @@ class PlaceSpan(NamedTuple):
 
 
 class ActionSpan(NamedTuple):
-    """An activity or a process step over frames [start, end); `name` as in the graph, "Verb noun"."""
+    """An activity or a process step over frames [start, end). `name` is as in the graph, "Verb noun"."""
 
     name: str
     start: int
@@ -160,7 +160,7 @@ class ActionSpan(NamedTuple):
 
 
 def verb_of(name: str) -> str:
-    """Return the verb of an activity or step, "Verb noun", in lower case."""
+    """Return the verb, in lower case, of the name "Verb noun" of an activity or step."""
     return verb_and_noun(name)[0]
 
 
@@ -172,5 +172,5 @@ SpanT = TypeVar("SpanT", HandUse, ValueSpan, PlaceSpan, ActionSpan)
 
 
 def find_overlapping(spans: Iterable[SpanT], start: int, end: int) -> list[SpanT]:
-    """Return spans with a frame in [start, end)."""
+    """Return the spans that have a frame in [start, end)."""
     return [span for span in spans if span.start < end and span.end > start]

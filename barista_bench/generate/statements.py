@@ -1,10 +1,10 @@
 """Statements about a scene, and whether they are true, false, or undecidable from the graph.
 
-A question is decidable if its right answer is a true statement and each wrong answer a false one. A missing record is
-not evidence of absence: a statement is false only if a record excludes it. Each class documents these records. All are
-plain records, so that a written item contains its proof.
+A question is decidable if its right answer is a true statement and each wrong answer is a false statement. A missing
+record is not evidence of absence. A statement is false only if a record excludes it, and each class documents such
+records. Statements are plain records themselves, so that a written item contains its proof.
 
-Frames are counted from 0; spans are [start, end).
+Frames are counted from 0. Spans are [start, end).
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ Truth: TypeAlias = "bool | None"
 class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     """A claim about a scene. In JSON, `says` is the name of its class.
 
-    `unmet` explains to people why no question can take the statement for granted if it does not hold. `steps` are the
-    things that must be seen and combined to decide it; for `AllOf`, the steps of its parts. `is_of_touch`: it is only
-    about touches by hands, which can be decided also for stuff in several places. `true_needs` and `false_needs` are
-    sections of the graph that must be complete for it to be true, or false: the proof depends on missing records.
+    `unmet` explains to people why a question cannot rely on the statement if it does not hold. `steps` is the number of
+    things that must be seen and combined to decide the statement; for `AllOf` it is the sum over the parts.
+    `is_of_touch` means that the statement is only about touches by hands, which can be decided even for stuff in
+    several places. `true_needs` and `false_needs` name sections of the graph. These must be complete for a proof that
+    the statement is true, or false, because the proof depends on missing records.
     """
 
     unmet: ClassVar[str] = "what the question takes for granted is not proved"
@@ -50,9 +51,10 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     false_needs: ClassVar[tuple[Layer, ...]] = ()
 
     def truth(self, scene: Scene) -> Truth:
-        """Return True if the graph proves it, False if the graph excludes it, else None; also for incomplete graphs.
+        """Return True if the graph proves the statement, False if the graph excludes it, else None.
 
-        Cached for the lifetime of the scene, since candidates repeat statements.
+        Incomplete graphs are allowed. The result is cached for the lifetime of the scene, since candidates repeat
+        statements.
         """
         if self not in scene.memo:
             truth = self.recorded_truth(scene)
@@ -64,7 +66,7 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
         return known
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        """Return the `truth` if the sections that it needs are complete."""
+        """Return the `truth` under the assumption that the sections that it needs are complete."""
         raise NotImplementedError
 
 
@@ -79,7 +81,7 @@ def all_of(truths: Iterable[Truth]) -> Truth:
 
 
 class Seen(Statement, frozen=True):
-    """An object is clearly visible. False: not annotated within the domain's `gap` of the frame."""
+    """An object is clearly visible. False: it is not annotated within the domain's `gap` of the frame."""
 
     unmet: ClassVar[str] = "what it is about is not well to be seen"
 
@@ -93,7 +95,7 @@ class Seen(Statement, frozen=True):
 class Unique(Statement, frozen=True):
     """An object's name or description fits no other object on any of the frames.
 
-    False: it does, or the graph does not show that it does not.
+    False: it fits another object, or the graph does not show that it fits no other.
     """
 
     unmet: ClassVar[str] = "its name fits another thing in the picture too"
@@ -109,7 +111,7 @@ class Unique(Statement, frozen=True):
 
 
 class AllOf(Statement, frozen=True):
-    """Several statements are all true. False: one of them is false."""
+    """Several statements are all true. False: at least one of them is false."""
 
     parts: tuple[Statement, ...]
 
@@ -136,7 +138,7 @@ class AnyOf(Statement, frozen=True):
 
 
 class OnlyDuring(Statement, frozen=True):
-    """An activity is in progress in [start, end), and no other in the video could have its name."""
+    """An activity is in progress in [start, end), and no other activity of the video could have its name."""
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
     unmet: ClassVar[str] = "another activity could be meant"
@@ -152,10 +154,11 @@ class OnlyDuring(Statement, frozen=True):
 
 
 class Touches(Statement, frozen=True):
-    """A hand is on an object, and does `contact` to it if given: recorded, and not visibly apart from it.
+    """A hand is on an object, and has the `contact` if it is given.
 
-    False: hand and object are clearly visible, apart from each other, and there is no contact around the frame; or the
-    hand does something that excludes `contact`.
+    True: the contact is recorded, and the two are clearly visible and not apart. False: hand and object are clearly
+    visible and apart from each other, and there is no contact around the frame. Also false: the hand has a contact that
+    excludes `contact`.
     """
 
     is_of_touch: ClassVar[bool] = True
@@ -189,8 +192,8 @@ class Touches(Statement, frozen=True):
 class TouchedDuring(Statement, frozen=True):
     """A hand is on an object at some time in [start, end), for at least the domain's `margin`.
 
-    False: the object is clearly visible at four moments a second or more of the span, there is no contact in it, and at
-    each of these moments every hand in the picture is apart from it.
+    False: the span has no contact. At each of its moments (four a second or more), the object is clearly visible, and
+    every hand in the picture is apart from it.
     """
 
     is_of_touch: ClassVar[bool] = True
@@ -215,9 +218,9 @@ class TouchedDuring(Statement, frozen=True):
 class HasValue(Statement, frozen=True):
     """An attribute has a value.
 
-    False: it has another value that excludes it, and no activity implies the value: during "Empty container", a
-    container that is already empty may look like a container being emptied. Near a gradual change, it is neither true
-    nor false: the moment when a tray became empty cannot be determined.
+    False: it has another value that excludes this value, and no activity implies this value. For example, during "Empty
+    container", a container that is already empty may look like a container that is being emptied. Near a gradual change
+    the statement is undecided, since the moment when a tray became empty cannot be determined.
     """
 
     object: str
@@ -238,9 +241,9 @@ class HasValue(Statement, frozen=True):
 
 
 class Changes(Statement, frozen=True):
-    """In [start, end) an attribute changes from `before` to `after`; equal values mean that it stays throughout.
+    """In [start, end) an attribute changes from `before` to `after`. Equal values mean that it does not change.
 
-    False: the value at either end of the span is excluded, or it changes although it should stay.
+    False: the value at either end of the span is excluded, or the value changes although it should stay.
     """
 
     steps: ClassVar[int] = 2
@@ -264,10 +267,10 @@ class Changes(Statement, frozen=True):
 
 
 class Located(Statement, frozen=True):
-    """An object is in a spatial relation to another.
+    """An object is in a spatial relation to another object.
 
-    False: it has another relation to the same object that excludes this one; or the two, both clearly visible, are
-    apart, and no recorded relation joins them.
+    False: it has another relation to the same object that excludes this relation. Also false: the two objects are
+    clearly visible and apart, and no recorded relation joins them.
     """
 
     object: str
@@ -280,10 +283,10 @@ class Located(Statement, frozen=True):
 
 
 class Does(Statement, frozen=True):
-    """An action is in progress at a frame, by the graph's activities.
+    """An action is in progress at a frame, according to the graph's activities.
 
-    False: all activities there have verbs that exclude its verb, or other objects, and it is not in progress within the
-    domain's `gap` of the frame.
+    False: the action is not in progress within the domain's `gap` of the frame, and all activities at the frame have
+    other objects, or verbs that exclude its verb.
     """
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
@@ -301,7 +304,7 @@ class Does(Statement, frozen=True):
 
 
 class DoesNext(Statement, frozen=True):
-    """An action is the first of those that begin after a frame. False: the first is clearly another action."""
+    """An action is the first of the actions that begin after a frame. False: the first is clearly another action."""
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)

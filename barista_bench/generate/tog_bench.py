@@ -1,7 +1,7 @@
-"""ToG-Bench's tasks: instructions, explicit and implicit, and the only set of objects in a video that fits each.
+"""ToG-Bench's tasks: explicit and implicit instructions, each with the only set of objects in a video that fits it.
 
-An object's intervals are the times when it is visible. As in the benchmark, whose videos show rooms without people,
-instructions are requests that are valid throughout the video.
+An object's intervals are the times when it is visible. The benchmark's videos show rooms without people. So
+instructions are requests that are valid throughout the video, as in the benchmark.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ from barista_bench.scene_graph.domain import Domain, DomainRecord
 ANNOTATIONS = "annotations.json"
 LETTERS = ("{a}", "{b}", "{c}", "{d}")
 WISHES = ("I", "My", "The")
-"""First words of an instruction that is a wish, not a command."""
+"""First words of an instruction that is a wish and not a command."""
 Slots: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 class Instruction(DomainRecord, frozen=True):
-    """An instruction; letters in braces are slots for the names of objects.
+    """An instruction. Letters in braces are slots for the names of objects.
 
     Args:
-        takes: for each slot the names or categories that can fill it; a slot whose letter `say` lacks is implicit.
-        unless: names or categories that, if one is in view, would permit another answer.
-        step: process step during which hands must use all of the objects; empty for any video.
+        takes: names or categories that can fill each slot. A slot is implicit if its letter is not in `say`.
+        unless: names or categories of objects that would permit another answer if they were in view.
+        step: process step during which hands must use all of the objects; empty if no step is needed.
     """
 
     say: str
@@ -74,10 +74,11 @@ class TogWords(DomainRecord, frozen=True):
 
     Args:
         scene: kind of room.
-        handled: a sentence that restricts the answer to objects that hands touch, if several objects would fit.
-        places: predicate to the instruction that brings {a} into this relation to {b}.
-        states: value of the attribute `state`, or category and value, to the instruction that brings {a} into it.
-        synonyms: name or category to further names that are right.
+        handled: a sentence that restricts the answer to objects that hands touch. It is used if several objects fit.
+        places: maps a predicate to the instruction that brings {a} into this relation to {b}.
+        states: maps a value of the attribute `state`, or category and value, to the instruction that brings {a} into
+            it.
+        synonyms: maps a name or category to other names that are also right.
     """
 
     scene: str
@@ -90,7 +91,10 @@ class TogWords(DomainRecord, frozen=True):
 
 
 class ToGBenchFamily(Family):
-    """Instructions of `families.tog_bench`, and actions of hands on named objects, by kind and number of objects."""
+    """The instructions of `families.tog_bench`, and actions of hands on named objects.
+
+    Subtasks are kinds of instructions with numbers of objects.
+    """
 
     name: ClassVar[str] = "tog_bench"
     subtasks: ClassVar[tuple[str, ...]] = tuple(
@@ -125,7 +129,7 @@ class ToGBenchFamily(Family):
                 yield self._candidate(scene, template, things, takes, [*evidence, *touched])
 
     def _brought_about_candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        """Return places and states that hands bring objects into, each once."""
+        """Yield a question for each place and each state into which hands bring an object."""
         for span in scene.places:
             template = self.words.places.get(span.predicate)
             if template is not None and span.start > 0:
@@ -150,7 +154,8 @@ class ToGBenchFamily(Family):
         }
         singular = self.domain.singular
         handled_things = [thing for thing in things if not {thing.noun, thing.category.lower()} & {*singular}]
-        # "That the person touches" already restricts the objects, and the other way round.
+        # "That the person touches" in a name already restricts the objects, so the sentence is not needed, and vice
+        # versa.
         unsaid = [t for t in handled_things if not any(e == t and BY_TOUCH in e.description for e in explicit.values())]
         is_said = any(self._is_like_another(thing, things, scene) for thing in unsaid)
         text = template
@@ -185,13 +190,13 @@ class ToGBenchFamily(Family):
 
     @staticmethod
     def _wording(text: str) -> tuple[str, dict[str, str]]:
-        """Return an instruction's wording and slots: a command begins with its verb, a request with one of `WISHES`."""
+        """Return an instruction's wording and slots. A command begins with its verb, a wish with one of `WISHES`."""
         kind = "wish" if text.partition(" ")[0] in WISHES else "command"
         slot_text = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
         return f"tog_bench/{kind}", {kind: slot_text, "end": ""}
 
     def _is_like_another(self, thing: NamedObject, things: Sequence[NamedObject], scene: Scene) -> bool:
-        """Whether another object in the video has another kind that can share the name: a jug beside a kettle.
+        """Return whether an object of another kind in the video could have the object's name: a jug beside a kettle.
 
         Objects of the same kind are distinguished by their names.
         """
@@ -238,10 +243,10 @@ class ToGBenchFamily(Family):
 
 
 def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:
-    """Return different objects for the slots, in the order of the graph; equal slots are filled in one order.
+    """Yield different objects for the slots, in the order of the graph. Equal slots are filled in one order only.
 
-    Several slots take only objects of categories with complete annotation, since the answer must contain every object
-    asked for. In a source without identities a video has hundreds of objects.
+    If there are several slots, only categories with complete annotation are used, since the answer must contain every
+    object asked for. In a source without identities a video has hundreds of objects.
     """
     things = list(scene.things.values())
     if len(takes) > 1:

@@ -1,6 +1,6 @@
-"""The statements of ToG-Bench's tasks: the only object that fits, the objects that hands use, the trackable objects.
+"""The statements of ToG-Bench's tasks, about the only object that fits, objects that hands use, and trackable objects.
 
-Frames are counted from 0; spans are [start, end).
+Frames are counted from 0. Spans are [start, end).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from barista_bench.scene_graph import Layer
 
 
 class Fillable(Statement, frozen=True):
-    """Only one object in the video is of these kinds (names or categories). False: several are."""
+    """Only one object in the video is of these kinds (names or categories). False: several objects are."""
 
     unmet: ClassVar[str] = "several things in the video could serve"
 
@@ -30,7 +30,7 @@ class Fillable(Statement, frozen=True):
 
 
 class NoneInView(Statement, frozen=True):
-    """No object of these kinds is annotated in the video. False: one is."""
+    """No object of these kinds is annotated in the video. False: at least one is annotated."""
 
     unmet: ClassVar[str] = "something in the video would make for another answer"
 
@@ -41,7 +41,7 @@ class NoneInView(Statement, frozen=True):
 
 
 class Unmistakable(Statement, frozen=True):
-    """An object's name or description means no other object at any of the `named_frames`."""
+    """An object's name or description fits no other object at any of the `named_frames`."""
 
     unmet: ClassVar[str] = "its name could mean another thing in the video"
 
@@ -53,7 +53,7 @@ class Unmistakable(Statement, frozen=True):
 
 
 class Handled(Statement, frozen=True):
-    """A hand is on an object or a part of it, at some time, for longer than the domain's `margin`.
+    """A hand is at some time on an object, or on a part of it, for longer than the domain's `margin`.
 
     Contacts of hands must be completely annotated.
     """
@@ -70,7 +70,7 @@ class Handled(Statement, frozen=True):
 
 
 class NotParts(Statement, frozen=True):
-    """None of the objects is a part of another."""
+    """None of the objects is a part of another one."""
 
     unmet: ClassVar[str] = "one is a part of the other"
 
@@ -82,7 +82,7 @@ class NotParts(Statement, frozen=True):
 
 
 class Trackable(Statement, frozen=True):
-    """An object is visible, and clearly so on a shown frame in each of its stretches of time."""
+    """An object is visible at some time, and clearly visible on a shown frame of each of its stretches of time."""
 
     unmet: ClassVar[str] = "it is not well to be seen on the frames shown"
 
@@ -106,9 +106,9 @@ class Fills(Statement, frozen=True):
 
 
 class BroughtAbout(Statement, frozen=True):
-    """Hands bring an object into a state, or into a relation to another object, at a frame: a hand uses it then.
+    """Hands bring an object into a state, or into a relation to another object, at a frame.
 
-    A relation must outlast the use: a towel that wipes a wand is not put on it.
+    A hand uses the object then. A relation must outlast the use: a towel that wipes a wand is not put on the wand.
     """
 
     unmet: ClassVar[str] = "the graph shows no hand that does it"
@@ -131,7 +131,7 @@ class BroughtAbout(Statement, frozen=True):
 
 
 def is_of_kind(thing: NamedObject, kinds: tuple[str, ...]) -> bool:
-    """Whether an object's name or category is among `kinds`."""
+    """Return whether an object's name or category is among `kinds`."""
     return thing.name in kinds or thing.category.lower() in kinds
 
 
@@ -143,20 +143,20 @@ def shown_frames(scene: Scene) -> list[int]:
 
 @cached_by_scene
 def named_frames(scene: Scene) -> tuple[int, ...]:
-    """Return frames on which a name must be unique: every whole second, and every frame that is shown."""
+    """Return the frames on which a name must be unique: every whole second, and every frame that is shown."""
     return tuple(sorted({frame for _, frame in whole_seconds(scene)} | set(shown_frames(scene))))
 
 
 def whole_seconds(scene: Scene) -> Iterator[tuple[int, int]]:
-    """Return (second, frame) at every whole second."""
+    """Yield (second, frame) for every whole second."""
     seconds = range(int((scene.frame_count - 1) / scene.fps) + 1)
     return ((second, round(second * scene.fps)) for second in seconds if round(second * scene.fps) < scene.frame_count)
 
 
 def visible_spans(scene: Scene, object_id: str) -> list[tuple[int, int]]:
-    """Return spans [start, end) of frames where an object is visible, between frames where it is clearly visible.
+    """Return the spans [start, end) that show an object. Each span begins and ends with a frame that shows it clearly.
 
-    The precision is a second, as in the benchmark: shorter gaps and shorter spans are left out.
+    As in the benchmark, the precision is one second: shorter gaps and shorter spans are ignored.
     """
     second = scene.frames_in(1.0)
     frames = scene.frames_of(object_id)

@@ -1,7 +1,8 @@
 """ViSTa's problem sets: single actions and their effects at level 1, sequences of actions at levels 2 to 8.
 
-A set of level 1 holds clips of several videos. A set of a higher level holds clips of one video, joined in orders that
-could have happened: in general sets they share beginnings with a base, in permutation sets all of their actions.
+A set of level 1 has clips of several videos. A set of a higher level has clips of one video, joined in orders that
+could have happened. In a general set, the sequences share their beginnings with a base. In a permutation set, they
+share all of their actions.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ MOST_PER_LABEL = 4
 class VistaFamily(Family):
     """ViSTa's questions.
 
-    A candidate is a video of a set; its right choice is its description, the wrong ones the others.
+    A candidate is a video of a set. Its description is the right choice, and the set's other descriptions are wrong.
     """
 
     name: ClassVar[str] = "vista"
@@ -72,7 +73,10 @@ class VistaFamily(Family):
         self.words = family_words(domain, self.name, VistaWords)
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """Return the number of distractors of a video: above level 1 all others of its set, which is chosen before."""
+        """Return the number of distractors of a video. Above level 1 these are all other descriptions of its set.
+
+        Above level 1, the set is complete before its videos are decided.
+        """
         return 1 if candidate.subtask in FOUNDATION else max(1, len(candidate.distractors))
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
@@ -123,7 +127,7 @@ class VistaFamily(Family):
             )
 
     def _phrases(self, scene: Scene, actions: Sequence[str]) -> Phrases:
-        """Return actions in words; "it" is the only object that the previous action also had."""
+        """Return actions in words. If two successive actions have the same single object, the second says "it"."""
         actions_in_words = [scene.action_in_words(action) for action in actions]
         phrases = list(map(self.words.action, actions_in_words))
         for index in range(1, 0 if scene.coverage.is_partial else len(actions_in_words)):
@@ -135,7 +139,10 @@ class VistaFamily(Family):
     def offer(
         self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
-        """Return clips of level 1, one per description; above it complete sets, no two that differ in the same way."""
+        """Return clips of level 1, one per description, and complete sets of higher levels.
+
+        No two of the sets differ in the same way.
+        """
         clips, sets = _clips_and_sets(self.decide_all(scene, tally, undecided), seed)
         candidates = one_per_event(clips, seed, tally)
         described_texts: set[tuple[tuple[str, ...], ...]] = set()
@@ -151,7 +158,10 @@ class VistaFamily(Family):
     def limit_candidates(
         self, candidates: Sequence[QuestionCandidate], most: int, seed: int
     ) -> list[QuestionCandidate]:
-        """Keep complete sets above level 1, of each subtask until `most` is reached."""
+        """Keep up to `most` clips of each subtask of level 1, and complete sets of higher levels.
+
+        Sets are kept until their subtask has `most` candidates.
+        """
         clips, sets = _clips_and_sets(candidates, seed)
         counts: Counter[str] = Counter()
         thinned = keep_most(clips, most, seed)
@@ -167,7 +177,7 @@ class VistaFamily(Family):
         return _sample_sets(subtask, _foundation_sets(clips, seed) | sets, size, seed)
 
     def assign_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
-        """Assign forms set by set: all descriptions of a set have the same form, the next set has the next form."""
+        """Assign forms set by set. All descriptions of a set have the same form, and the next set has the next form."""
         reworded: list[Item] = []
         forms_in_turn: dict[str, Iterator[str]] = {}
         for _, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
@@ -194,7 +204,7 @@ class VistaFamily(Family):
 
 
 def _differing_actions(members: Sequence[QuestionCandidate]) -> set[tuple[str, ...]]:
-    """Return the actions of a set's sequences without those that all begin with, and all end with."""
+    """Return the actions of each sequence of a set, without the first and last actions that all sequences share."""
     rows = [tuple(member.extra["actions"]) for member in members]
     first = next((index for index, names in enumerate(zip(*rows, strict=True)) if len(set(names)) > 1), 0)
     backwards = enumerate(zip(*(row[::-1] for row in rows), strict=True))
@@ -205,7 +215,10 @@ def _differing_actions(members: Sequence[QuestionCandidate]) -> set[tuple[str, .
 def _clips_and_sets(
     candidates: Iterable[QuestionCandidate], seed: int
 ) -> tuple[list[QuestionCandidate], dict[tuple[str, str], list[QuestionCandidate]]]:
-    """Return candidates of level 1, and those above it by subtask and set, the sets in seeded order."""
+    """Return the candidates of level 1, and the candidates of higher levels by subtask and set.
+
+    Sets are in seeded order.
+    """
     clips, sets = list[QuestionCandidate](), defaultdict[tuple[str, str], list[QuestionCandidate]](list)
     for candidate in candidates:
         is_clip = candidate.subtask in FOUNDATION
@@ -214,9 +227,9 @@ def _clips_and_sets(
 
 
 def _foundation_sets(candidates: Sequence[QuestionCandidate], seed: int) -> dict[str, list[QuestionCandidate]]:
-    """Return sets of clips with a common key whose descriptions are each excluded for every other clip.
+    """Return sets of clips with a common key. Each description is excluded for the clips of all other descriptions.
 
-    Each description has the same number of clips.
+    Within a set, each description has the same number of clips.
     """
     groups: dict[str, dict[str, list[QuestionCandidate]]] = defaultdict(lambda: defaultdict(list))
     for candidate in sorted(candidates, key=lambda c: content_seed("vista", seed, c.video_id, c.extra["set"], *c.span)):
@@ -234,9 +247,9 @@ def _foundation_sets(candidates: Sequence[QuestionCandidate], seed: int) -> dict
 
 
 def _exclusive_set(by_text: dict[str, list[QuestionCandidate]]) -> list[QuestionCandidate]:
-    """Choose descriptions by their number of clips, each if it and the earlier ones exclude each other.
+    """Choose descriptions with the most clips, as long as a description and the earlier ones exclude each other.
 
-    Empty with fewer than two.
+    If fewer than two can be chosen, the list is empty.
     """
     set_clips: dict[str, list[QuestionCandidate]] = {}
     for text in sorted(by_text, key=lambda text: (-len(by_text[text]), text)):
@@ -258,12 +271,15 @@ def _is_excluded(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[
 
 
 def _sample_sets(subtask: str, sets: dict[str, list[QuestionCandidate]], size: int, seed: int) -> list[Item]:
-    """Sample complete sets, the video sampled least so far next, while the number of entries stays within `size`."""
+    """Sample complete sets while the number of entries stays within `size`.
+
+    The next set is from the video that was sampled least so far.
+    """
     names = sorted(sets, key=lambda name: content_seed("vista set", seed, subtask, name))
     videos: Counter[str] = Counter()
     items: list[Item] = []
     while names:
-        name = min(names, key=lambda name: videos[sets[name][0].video_id])  # of several the first
+        name = min(names, key=lambda name: videos[sets[name][0].video_id])  # at a tie, the first
         names.remove(name)
         members = sets[name]
         if len(items) + len(members) > size:
@@ -278,7 +294,7 @@ def _sample_sets(subtask: str, sets: dict[str, list[QuestionCandidate]], size: i
 
 
 def _items_in_form(members: Sequence[Item], form: str) -> Iterator[Item]:
-    """Return a set with its descriptions in another form; each describes one of its members."""
+    """Return a set's items with the descriptions in another form. Each description belongs to an item of the set."""
     texts = {item.candidate.right[0].text: fill_form(form, item.candidate.slots) for item in members}
 
     def reword(choices: Sequence[Choice]) -> tuple[Choice, ...]:
@@ -296,13 +312,13 @@ def _items_in_form(members: Sequence[Item], form: str) -> Iterator[Item]:
 
 
 ENVIRONMENT = "real_life"
-"""Folder of the release with all sets."""
+"""Folder of the release that contains all sets."""
 EXTRA_TYPES = frozenset({"opening_v_closing"})
-"""Types of level 1 in the folder `extrapyramidal`, as in the release; the others are in `foundation`."""
+"""Types of level 1 in the folder `extrapyramidal`, as in the release. All other types are in `foundation`."""
 
 
 def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: VistaWords) -> None:
-    """Write all sets of `items`, which are grouped by set, into the folder `out`."""
+    """Write all sets of `items` into the folder `out`. The items are grouped by set."""
     rows: list[MetadataRow] = []
     for name, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
         rows += _write_set(name, list(members), out, words)
@@ -316,7 +332,7 @@ def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: V
 
 
 def _level_and_type(item: Item) -> tuple[str, str]:
-    """Return (level, type) as folders of the release."""
+    """Return (level, type), the names of folders of the release."""
     subtask = item.candidate.subtask
     if subtask.startswith("level_"):
         level, _, kind = subtask.rpartition("_")
@@ -356,7 +372,7 @@ def _write_set(name: str, members: Sequence[Item], out: Path, words: VistaWords)
 
 
 def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out: Path, words: VistaWords) -> None:
-    """Write the entries of one video, each as its clips one after the other, at the common rate and width."""
+    """Write the entries of one video. Each is the sequence of its clips, at the common rate and width."""
     fps = source[video_id].video.fps
     with open_reader(source.video_path(video_id)) as reader, TemporaryDirectory() as folder:
         size = _video_size(*reader.size, words.width)
@@ -374,7 +390,7 @@ def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out:
 
 
 def _frames_at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int]:
-    """Return the frames of [start, end) at `rate` a second, the earlier of two equally near frames.
+    """Yield frames of [start, end) at `rate` per second. Of two equally near frames, the earlier one is taken.
 
     >>> list(_frames_at_rate(10, 20, 50.0, 25)), list(_frames_at_rate(0, 3, 25.0, 50))
     ([10, 12, 14, 16, 18], [0, 0, 1, 1, 2, 2])
@@ -384,7 +400,7 @@ def _frames_at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int
 
 
 def _video_size(width: int, height: int, most: int) -> tuple[int, int]:
-    """Return the size of a video: even numbers, and the aspect ratio of its source.
+    """Return the size of a video. Width and height are even, and the aspect ratio is the source's.
 
     >>> _video_size(1280, 720, 320), _video_size(120, 80, 320)
     ((320, 180), (120, 80))

@@ -1,7 +1,8 @@
 """ViSTa's clips and sets.
 
-At level 1, a clip shows one action, state or place, and is described beside others of its kind that it does not show.
-Above it, sequences of one video's actions are joined in orders that could have happened, and form sets.
+At level 1, a clip shows one action, state or place. Its description competes with descriptions of the same kind that
+the clip does not show. At higher levels, a video's actions are joined to sequences in orders that could have happened.
+These sequences form sets.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ from barista_bench.generate.wordings import Phrases, Slots, plain_text
 from barista_bench.scene_graph.domain import DomainRecord
 
 Order: TypeAlias = tuple[int, ...]
-"""Indices of clips, in the order of joining."""
+"""Indices of clips in the order in which they are joined."""
 Saying: TypeAlias = tuple[Slots, Statement]
-"""Words about a clip, in a wording's slots, and their statement."""
+"""Words about a clip that fill a wording's slots, and the statement that they make."""
 REVIEW_QUESTION = "Which of these describes the clip?"
-"""The question to people who check a description; models get the benchmark's question."""
+"""The question for people who check a description. Models get the benchmark's question."""
 LARGEST_SET = 9
-"""Descriptions of a general set; the release's have as many."""
+"""Maximum number of descriptions in a general set. It is the number in the release."""
 PERMUTATIONS = 3
-"""Orders of a permutation set, 2 at level 2."""
+"""Maximum number of orders in a permutation set. At level 2 there are 2 orders."""
 PATHS_TRIED = 20_000
-"""Maximum number of clips tried to find a set's sequences: a long video has too many."""
+"""Maximum number of steps when searching a set's sequences, since a long video has too many clips."""
 SEQUENCES_TRIED = 500
-"""Maximum number of sequences to choose a set's from."""
+"""Maximum number of sequences among which a set's sequences are chosen."""
 TOO_SHORT, TOO_LONG = "it has less than", "it lasts more than"
-"""Beginning of the reasons for not showing an action."""
+"""Beginnings of the reasons why an action cannot be shown."""
 LEAST_STATE_S = 0.5
-"""Minimum seconds of a clip that shows a state."""
+"""Minimum number of seconds of a clip that shows a state."""
 
 
 _PARTICLES = ("", "up", "down", "on", "off", "in", "out", "away", "back", "over")
@@ -59,17 +60,17 @@ class VistaWords(DomainRecord, frozen=True):
     """ViSTa's section of a domain file.
 
     Args:
-        prompt: words about the videos for a generative model.
-        example: an example answer for it.
-        width: maximum pixels of a video's longer side.
-        fps: frames a second of all videos.
-        phrases: verb of the graph's activities to its common phrase.
-        nouns: noun of the activities to its common phrase.
-        opposites: pairs of verbs where one reverses the other, by kind of set.
-        objects: objects that hands can do the same thing to, as activities name them.
-        states: category to the values that questions are about, each in words.
-        hollow: values with which nothing can be inside an object.
-        contents: predicate of objects inside an object.
+        prompt: text about the videos for a generative model.
+        example: an example answer to `prompt`.
+        width: maximum number of pixels of a video's longer side.
+        fps: frames per second of all videos.
+        phrases: maps a verb of the graph's activities to a common phrase.
+        nouns: maps a noun of the activities to a common phrase.
+        opposites: pairs of verbs that reverse each other, by kind of set.
+        objects: nouns of activities for objects that hands can treat in the same way.
+        states: maps a category to the values that questions are about, each with its words.
+        hollow: values that mean that nothing is inside an object.
+        contents: predicate of objects that are inside an object.
     """
 
     prompt: str
@@ -85,12 +86,12 @@ class VistaWords(DomainRecord, frozen=True):
     contents: str
 
     def action(self, name: str) -> str:
-        """Return an activity "Verb noun" in words, without a subject: "pick up the cup"."""
+        """Return an activity "Verb noun" in words without a subject, such as "pick up the cup"."""
         verb, noun = verb_of(name), noun_of(name)
         return f"{self.phrases.get(verb, verb)} the {self.nouns.get(noun, noun)}"
 
     def action_on_it(self, name: str) -> str:
-        """Return an activity with "it" as its noun: "pick it up"."""
+        """Return an activity with "it" instead of its noun, such as "pick it up"."""
         first, _, particle = self.phrases.get(verb_of(name), verb_of(name)).partition(" ")
         return f"{first} it {particle}".strip() if particle in _PARTICLES else f"{first} {particle} it"
 
@@ -104,7 +105,7 @@ class ActionClip(NamedTuple):
 
 
 class Sequences:
-    """Sequences that one video's actions can be joined to."""
+    """The sequences to which one video's actions can be joined."""
 
     def __init__(self, scene: Scene, fps: float) -> None:
         self.scene = scene
@@ -132,24 +133,24 @@ class Sequences:
             self.refusals.append(reason)
 
     def joints(self, order: Order) -> tuple[Statement, ...]:
-        """Return conditions for the clips to be joined in this order."""
+        """Return the conditions under which the clips can be joined in this order."""
         joints = (self.joint(a, b) for a, b in pairwise(order))
         as_left = (self._as_left_conditions(order[:index], order[index]) for index in range(1, len(order)))
         return *joints, *chain.from_iterable(as_left)
 
     def is_possible(self, path: Order, index: int) -> bool:
-        """Whether a clip can follow the clips of a path, itself possible."""
+        """Return whether a clip can follow the clips of a path that is possible itself."""
         is_next = not path or index in self.followers[path[-1]]
         return is_next and all(condition.truth(self.scene) for condition in self._as_left_conditions(path, index))
 
     def _as_left_conditions(self, path: Order, index: int) -> Iterator[AsLeft]:
-        """Return conditions for a clip to follow a path: its objects are as they were at every joint before."""
+        """Yield the conditions for a clip to follow a path: at every joint, the clip's objects do not change."""
         for first, second in pairwise((*path, index)):
             yield AsLeft(tuple(sorted(self._used_ids[index])), self.clips[first].end - 1, self.clips[second].start)
 
     @cached_property
     def _used_ids(self) -> list[frozenset[str]]:
-        """Ids of the objects that hands use in each clip."""
+        """Return the ids of the objects that hands use in each clip."""
         return [frozenset(thing.id for thing in used_things(self.scene, clip.start, clip.end)) for clip in self.clips]
 
     def joint(self, first: int, second: int) -> Continues:
@@ -157,7 +158,7 @@ class Sequences:
 
     @cached_property
     def followers(self) -> list[list[int]]:
-        """Clips that can follow each clip; those that follow it in the video come first."""
+        """Return, for each clip, the clips that can follow it. Clips that come later in the video are first."""
         clips = range(len(self.clips))
         return [
             sorted(
@@ -176,25 +177,26 @@ class Sequences:
         return tuple(self.clips[index].name for index in order)
 
     def orders(self, length: int) -> Iterator[Order]:
-        """Return clips that follow each other in the video, from each clip on."""
+        """Yield each order of `length` clips that follow each other in the video."""
         for start in range(len(self.clips) - length + 1):
             order = tuple(range(start, start + length))
             if all(self.is_possible(order[:index], order[index]) for index in range(len(order))):
                 yield order
 
     def general_set(self, base: Order) -> list[Order]:
-        """Return the base, and sequences that share its first steps and then differ.
+        """Return the base and sequences that share their first steps with it and then differ.
 
-        They share all but the last step, all but the last two, and so on down to none; in turn, up to `LARGEST_SET`.
+        In turn, they share all but the last step, all but the last two steps, and so on down to no step. A set has at
+        most `LARGEST_SET` sequences.
         """
         branches = [self._paths(base[:index], len(base), {base[index]}) for index in reversed(range(len(base)))]
         by_turns = (order for row in zip_longest(*branches) for order in row if order is not None)
         return self._distinct_orders([base], by_turns, LARGEST_SET)
 
     def permutation_sets(self, length: int) -> Iterator[list[Order]]:
-        """Return orders of each choice of clips that can be joined, and cannot be confused with each other.
+        """Yield, for each choice of clips, the possible orders that cannot be confused with each other.
 
-        The order nearest to the video's comes first.
+        The order that is nearest to the video's order comes first.
         """
         orders: dict[frozenset[int], list[Order]] = defaultdict(list)
         for start in range(len(self.clips)):
@@ -205,7 +207,7 @@ class Sequences:
             yield self._distinct_orders([base], iter(others), min(length, PERMUTATIONS))
 
     def _paths(self, prefix: Order, length: int, barred: set[int]) -> Iterator[Order]:
-        """Return sequences that begin with `prefix` and continue with none of `barred`; each clip once."""
+        """Yield sequences that begin with `prefix` and do not continue with any of `barred`. Each clip occurs once."""
         paths = [prefix]
         for _ in range(PATHS_TRIED):
             if not paths:
@@ -224,7 +226,7 @@ class Sequences:
             ]
 
     def _distinct_orders(self, chosen: list[Order], orders: Iterator[Order], most: int) -> list[Order]:
-        """Add orders, in turn, that cannot be confused with any chosen before, in either direction, up to `most`."""
+        """Add orders, in turn, that cannot be confused with any chosen order, up to `most`."""
         for order in islice(orders, SEQUENCES_TRIED):
             if len(chosen) == most:
                 break
@@ -233,13 +235,16 @@ class Sequences:
         return chosen
 
     def _is_excluded(self, order: Order, shown_order: Order) -> bool:
-        """Whether the shown clips exclude the words for `order`, as in `Depicts`; fast, for thousands of calls."""
+        """Return whether the clips shown exclude the words for `order`, as in `Depicts`.
+
+        This function is fast, because it is called thousands of times.
+        """
         spans = [(self.clips[index].start, self.clips[index].end) for index in shown_order]
         return not is_fitting(self._action_names(order), spans, lambda name, span: could_be(self.scene, name, *span))
 
 
 def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Return clips of level 1; `extra` has the key of the sets that a clip can be in."""
+    """Yield clips of level 1. `extra` has a key: a clip can be in the sets of its key."""
     for clip in clips:
         yield from _action_candidates(scene, clip, words)
         yield from _place_candidates(scene, clip, words)
@@ -247,7 +252,7 @@ def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: Vist
 
 
 def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Return candidates about the object of an action, and about which of two opposite actions it is (open, close)."""
+    """Yield candidates about the object of an action, and about which of two opposite actions it is (open, close)."""
     verb, noun = verb_of(clip.name), noun_of(clip.name)
     sets = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun])]
     for subtask, pairs in words.opposites.items():
@@ -264,13 +269,13 @@ def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Ite
 
 
 def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Return candidates about the place where hands put an object."""
+    """Yield candidates about the place where hands put an object."""
     clip_span, last = (clip.start, clip.end), clip.end - 1
     used = used_things(scene, *clip_span)
     kinds = {thing.id: _kind_name(scene, thing) for thing in scene.things.values()}
     times = Counter(kinds.values())
     for span in scene.places:
-        # Relations are recorded in both directions: the object that is put somewhere is the one moved by hands.
+        # Relations are recorded in both directions. The object that is put somewhere is the object that hands move.
         if not (clip.start < span.start < clip.end and span.thing in used and span.other not in used):
             continue
         kind = kinds[span.thing.id]
@@ -290,7 +295,7 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
 
 
 def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Return candidates about the state of an object, in clips half as long as an action may be."""
+    """Yield candidates about the state of an object, in clips at most half as long as an action may be."""
     length = scene.frames_in(scene.domain.lengths.action_max / 2)
     for span in scene.values:
         kind, item = _kind_name(scene, span.thing), span.thing.id
@@ -326,7 +331,7 @@ def _candidate(
     objects: tuple[str, ...] = (),
     given: Sequence[Statement] = (),
 ) -> QuestionCandidate:
-    """Return a clip that can be in sets of a key; the first of `sayings` is right."""
+    """Return a candidate with a clip that fits into the sets of a key. The first of `sayings` is right."""
     right, *distractors = [Choice(plain_text(wording, slots), statement) for slots, statement in sayings]
     return QuestionCandidate(
         subtask=subtask,
@@ -345,6 +350,6 @@ def _candidate(
 
 
 def _kind_name(scene: Scene, thing: NamedObject) -> str:
-    """Return the name of an object in any video: without colours."""
+    """Return the name that an object has in any video, without colours."""
     category = thing.category.lower()
     return thing.name if category in scene.domain.vague else category

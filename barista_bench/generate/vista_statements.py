@@ -1,4 +1,4 @@
-"""Statements of ViSTa's descriptions about clips of one video, and conditions for joining two clips."""
+"""Statements that ViSTa's descriptions make about clips of one video, and conditions for joining two clips."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from barista_bench.scene_graph import Layer
 
 ClipT = TypeVar("ClipT")
 HANDS_SEEN = 0.5
-"""Fraction of a clip's moments, four a second, with a clearly visible hand."""
+"""Minimum share of a clip's moments, four a second, with a clearly visible hand."""
 
 
 class Depicts(Statement, frozen=True):
-    """The clips `spans` of a video, one after the other, show these actions in this order, one per clip.
+    """The clips `spans` of a video show these actions in this order, one action per clip.
 
     False: the graph's records in the clips cannot be interpreted as these actions in this order, even if one recorded
-    activity were several of them. Activities implied by a value (a pitcher is "pouring") count as recorded.
+    activity could stand for several actions. Activities that a value implies (a pitcher is "pouring") count as
+    recorded.
     """
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
@@ -41,10 +42,10 @@ class Depicts(Statement, frozen=True):
 
 
 def is_fitting(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[[str, ClipT], Sequence[bool]]) -> bool:
-    """Whether clips can be interpreted as actions in their order; one recorded activity may be several of them.
+    """Return whether clips can be interpreted as actions in their order. One recorded activity may be several actions.
 
     Args:
-        can_be: whether each activity of a clip, by time, can be interpreted as an action.
+        can_be: returns, for each activity of a clip by time, whether it can be interpreted as an action.
     """
     fitted_count = 0
     for clip in clips:
@@ -56,9 +57,9 @@ def is_fitting(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[
 
 @cached_by_scene
 def could_be(scene: Scene, action: str, start: int, end: int) -> tuple[bool, ...]:
-    """Whether each activity recorded in a clip could be an action.
+    """Return, for each activity recorded in a clip, whether it could be an action.
 
-    An activity implied by a value could be any of the value's verbs.
+    If a value implies an activity, each recorded activity could be any of the value's verbs.
     """
     values = {span.value for span in find_overlapping(scene.values, start, end)}
     is_ongoing = any(verb_of(action) in scene.domain.ongoing.get(value, ()) for value in values)
@@ -70,7 +71,7 @@ def could_be(scene: Scene, action: str, start: int, end: int) -> tuple[bool, ...
 
 
 class HandsAtWork(Statement, frozen=True):
-    """A hand is in the picture for most of a clip, and on an object that is clearly visible at one of its moments."""
+    """A hand is visible for most of a clip, and at one of the clip's moments it is on a clearly visible object."""
 
     unmet: ClassVar[str] = "no hand at work is well to be seen"
 
@@ -89,14 +90,14 @@ class HandsAtWork(Statement, frozen=True):
 
 
 class Continues(Statement, frozen=True):
-    """The second of two joined clips starts with its objects as the first left them.
+    """The second of two joined clips starts with its objects as the first clip left them.
 
-    The objects used in the second clip, and those in hands, have the same state, place and holder. The objects that
-    these are in, on or at, and the parts of all of them, have the same state. Clips that follow each other in the video
-    always continue.
+    The objects used in the second clip, and objects in hands, have the same state, place and holder. Objects that these
+    are in, on or at have the same state, and so do the parts of all these objects. Clips that follow each other in the
+    video always continue.
 
-    Frames are the last of the first clip and the first of the second. An object without recorded state and place must
-    not have been touched between them.
+    `last` is the last frame of the first clip, and `first` is the first frame of the second clip. An object without
+    recorded state and place must not have been touched between the two frames.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes", "relations")
@@ -120,16 +121,16 @@ class Continues(Statement, frozen=True):
             before, after = (
                 _states(scene, thing, frame) | _places(scene, thing, frame) for frame in (self.last, self.first)
             )
-            # Without records, the state in which a hand left it is unknown.
+            # Without records, it is unknown in which state a hand left the object.
             if before != after or (not before and thing in between):
                 return False
         return all(_states(scene, thing, self.last) == _states(scene, thing, self.first) for thing in supports | parts)
 
 
 class AsLeft(Statement, frozen=True):
-    """Objects used in a later clip are unchanged where two clips are joined: state, place and holder.
+    """Objects that a later clip uses have the same state, place and holder on both sides of a joint.
 
-    Frames are as in `Continues`.
+    The frames are as in `Continues`.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes", "relations")
@@ -146,7 +147,7 @@ class AsLeft(Statement, frozen=True):
 
 
 class NothingInside(Statement, frozen=True):
-    """At no time in [start, end) does any object have a spatial relation of contents to this object."""
+    """At no time in [start, end) is any object inside this object, according to the relation `predicate`."""
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     unmet: ClassVar[str] = "something is inside of it"
@@ -191,19 +192,19 @@ def _holdings(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:
 
 
 def follow_each_other(scene: Scene, last: int, first: int) -> bool:
-    """Whether the second of two frames comes after the first, within the domain's `gap`, with no activity between."""
+    """Return whether a frame follows another within the domain's `gap`, with no activity between the two."""
     is_next = 0 < first - last <= scene.frames_in(scene.domain.lengths.gap)
     return is_next and not find_overlapping(scene.actions, last + 1, first)
 
 
 def used_things(scene: Scene, start: int, end: int) -> set[NamedObject]:
-    """Return objects that hands use at some time in [start, end)."""
+    """Return the objects that hands use at some time in [start, end)."""
     return {use.thing for use in find_overlapping(scene.uses, start, end)}
 
 
 @cached_by_scene
 def _is_unchanged(scene: Scene, object_id: str, last: int, first: int) -> bool:
-    """Whether recorded state, place and holder of an object are the same on two frames."""
+    """Return whether the recorded state, place and holder of an object are the same on two frames."""
     thing = scene.things[object_id]
     before, after = (
         (
@@ -217,7 +218,7 @@ def _is_unchanged(scene: Scene, object_id: str, last: int, first: int) -> bool:
 
 
 def _states(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str, ...]]:
-    """Return values of an object's attributes on a frame, without attributes that never change."""
+    """Return the values of an object's attributes on a frame. Attributes that never change are left out."""
     return frozenset(
         (span.type, span.value)
         for span in scene.values
@@ -226,7 +227,7 @@ def _states(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str
 
 
 def _places(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str, ...]]:
-    """Return objects that an object is in, on or at on a frame, and the reverse, without permanent relations."""
+    """Return an object's relations of place on a frame, in either direction, without permanent relations."""
     return frozenset(
         (span.thing.id, span.predicate, span.other.id)
         for span in scene.places

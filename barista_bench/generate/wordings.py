@@ -1,4 +1,4 @@
-"""Wordings of questions: forms from `wordings.yaml`, assigned so that the form is independent of the answer."""
+"""Wordings of questions. Their forms are in `wordings.yaml`, and are assigned independently of the answer."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from barista_bench.generate.candidates import Item
 from barista_bench.scene_graph.graph_words import third_person
 
 JOIN_TWO = " and then "
-"""Separator of exactly two phrases."""
+"""The separator between two phrases if there are only two."""
 _ALTERNATIVES = re.compile(r"\[([^\]]*)\]")
 Slots = Mapping[str, Any]
 
 
 class Phrases(tuple[str, ...]):
-    """Phrases for one slot, each beginning with its verb, about a person.
+    """Phrases for one slot. Each phrase begins with a verb and says what a person does.
 
-    The format spec is the separator between three or more phrases, a bar, and the separator before the last.
+    The format spec has the separator between three or more phrases, then a bar, then the separator before the last
+    phrase.
 
     >>> phrases = Phrases(("open it", "fix it", "go"))
     >>> f"she {phrases:, then |, and finally }", f"she {Phrases(phrases[:2]):, |, and finally }"
@@ -43,7 +44,7 @@ class Phrases(tuple[str, ...]):
 
 @functools.cache
 def forms(wording: str) -> tuple[str, ...]:
-    """Return all forms of a wording, `family/key` of the file, the plain form first."""
+    """Return all forms of a wording, which is named `family/key` in the file. The plain form comes first."""
     family, _, key = wording.partition("/")
     return tuple(dict.fromkeys(form for template in _templates()[family][key] for form in _expansions(template)))
 
@@ -55,7 +56,7 @@ def _templates() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
 
 
 def _expansions(template: str) -> Iterable[str]:
-    """Return a template with each choice of its alternatives.
+    """Return the texts of a template for every choice of its alternatives.
 
     >>> list(_expansions("[What|Which thing] is [it|that]?"))
     ['What is it?', 'What is that?', 'Which thing is it?', 'Which thing is that?']
@@ -66,13 +67,13 @@ def _expansions(template: str) -> Iterable[str]:
 
 
 def fill_form(form: str, slots: Slots) -> str:
-    """Return a form with its slots filled, as a sentence."""
+    """Return a form as a sentence with its slots filled."""
     text = form.format_map(slots)
     return text[:1].upper() + text[1:]
 
 
 def plain_text(wording: str, slots: Slots) -> str:
-    """Return a question in the first form of its wording."""
+    """Return a question in the plain form of its wording."""
     return fill_form(forms(wording)[0], slots)
 
 
@@ -83,7 +84,7 @@ def shuffled_forms(wording: str, seed: int) -> list[str]:
 
 
 def assign_forms(items: Sequence[Item], seed: int) -> list[Item]:
-    """Return the items with their questions in forms assigned in turn, first to one answer, then to the next.
+    """Return the items with forms of their questions assigned in turn, answer by answer.
 
     Each form is used about equally often for every answer, and for every place of the right choice.
     """

@@ -1,4 +1,5 @@
-"""Our tasks in other harnesses, which run the models: inspect_ai and lmms-eval.
+"""Runs our tasks in other harnesses, inspect_ai and lmms-eval, which then run the models.
 
-Both use `questions.py`. Each of the other modules is imported only by its harness, in an environment that has it.
+The modules for both harnesses use `questions.py`. Each of these modules is imported only by its harness, in an
+environment that has the harness.
 """

@@ -1,4 +1,4 @@
-"""Combines single requests, from callers in separate threads, into the batches that a model takes."""
+"""Collects single requests from separate threads into batches for a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WaitingRequest:
 
 
 class Batcher:
-    """One model, asked in batches of the requests that wait at the same time with the same settings."""
+    """Asks one model in batches: a batch has the requests that wait at the same time and have the same settings."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -35,10 +35,10 @@ class Batcher:
         return waiting_request
 
     def answer(self, waiting_request: WaitingRequest) -> Completion:
-        """Wait for the running batch, which may hold the request; else generate it, with other waiting requests.
+        """Wait for the running batch, and return the answer if the batch had the request; else generate the next batch.
 
         Raises:
-            ModelError: the model failed on the request, or on its batch; gives the reason.
+            ModelError: the model failed on the request, or on its batch; the message gives the reason.
         """
         with self._generating:
             if waiting_request.completion is None:
@@ -57,7 +57,7 @@ class Batcher:
     def _generate(self, batch: list[WaitingRequest]) -> None:
         try:
             completions = self._model.generate([queued.request for queued in batch], batch[0].config)
-        except Exception as error:  # of any class: raised again, and the threads of the other requests say why, too
+        except Exception as error:  # any class: it is raised again, also in the other requests' threads
             for queued in batch:
                 queued.completion = Failure(f"its batch failed: {type(error).__name__}: {error}")
             raise

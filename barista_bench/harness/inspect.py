@@ -1,4 +1,4 @@
-"""inspect_ai: our tasks, their solvers, scorer and metrics, and a provider that runs local checkpoints.
+"""Provides our tasks to inspect_ai, with their solvers, scorer and metrics, and a provider for local checkpoints.
 
 inspect_ai finds this module by the entry point in setup.cfg; none of our modules imports it. Task names are
 `barista_bench/relations`, or `barista_bench/vista_all` for a benchmark other than BARISTA; models are `barista/PATH`.
@@ -29,15 +29,12 @@ from barista_bench.runs.log.inputs import sample_seed
 
 
 def _declare(benchmark: str, name: str) -> None:
-    """Register one task with inspect_ai."""
-
     @task(name=name if benchmark == "barista" else f"{benchmark}_{name}")
     def questions(data: str, judge: bool = False, **settings: object) -> Task:
         """Make a task.
 
-        `judge`: the model in the role `grader` scores answers or reasons; `settings` are QUESTION_SETTINGS.
-
-        Images are sent as png, which has exactly the pixels of the data, unless `image_format` is jpeg.
+        With `judge`, the model in the role `grader` scores answers or reasons. `settings` are QUESTION_SETTINGS. Images
+        are sent as png, which keeps the exact pixels of the data, unless `image_format` is jpeg.
         """
         set_settings = {"data": data, "benchmark": benchmark, "task": name, "image_format": "png"}
         (opened_set,) = question_sets({**set_settings, **settings})
@@ -61,7 +58,8 @@ def _samples(questions: QuestionSet) -> Iterator[Sample]:
     box_format = ours.box_format_now(questions)
     for example_id in questions.positions:
         example = questions.example(example_id)
-        prompt = questions.task.prompt(example, box_format)  # `pose` puts it, with images, when it is its turn
+        # `pose` inserts the question, with its images, when the sample is asked.
+        prompt = questions.task.prompt(example, box_format)
         yield Sample(
             id=example_id,
             input=prompt.as_text(),
@@ -72,7 +70,7 @@ def _samples(questions: QuestionSet) -> Iterator[Sample]:
 
 @solver
 def pose() -> Solver:
-    """Add the first question, with its images in place; runs before any other solver."""
+    """Add the first question, with its images in their places; runs before any other solver."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         questions = ours.questions_of(state)
@@ -98,7 +96,7 @@ async def _pose(state: TaskState, prompt: Prompt) -> TaskState:
 
 @solver
 def ask() -> Solver:
-    """Ask the model, with follow-up questions if the task has any; seeds are as in `run`, epochs are repetitions."""
+    """Ask the model, and ask follow-up questions if the task has any; seeds are as in `run`, epochs are repetitions."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         questions, earlier, is_cut = ours.questions_of(state), list[str](), False
@@ -123,7 +121,7 @@ def ask() -> Solver:
 
 @solver
 def oracle() -> Solver:
-    """Answer with the reference, as a model would write it: any score below the maximum is a fault of the pipeline."""
+    """Answer with the reference in the form of a model's answer: any lower score shows a fault of the pipeline."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         questions = ours.questions_of(state)
@@ -136,13 +134,13 @@ def oracle() -> Solver:
 
 @metric(scores="unreduced")
 def compute_metrics() -> Metric:
-    """Return all scores of `barista-bench score`, over all samples, and the number of samples of each status.
+    """Return all scores of `barista-bench score` over all samples, and the number of samples of each status.
 
-    `trained_on` counts the videos of these examples that the model was trained on: above 0, the scores have no rank.
+    `trained_on` is the number of these examples' videos that the model was trained on. Above 0, the scores get no rank.
     """
 
     def calculate(scores: list[SampleScore]) -> Value:
-        if not scores:  # as it is called before the first answer
+        if not scores:  # inspect_ai calls this before the first answer too
             return {}
         questions = question_set((scores[0].sample_metadata or {})[ours.QUESTIONS])
         score_fields = [score.score.metadata or {} for score in scores]

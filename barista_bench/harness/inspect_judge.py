@@ -1,4 +1,4 @@
-"""inspect_ai: the judge of answers and reasons, a model in the role `grader`, with the forms and scores of `judge`."""
+"""Lets a model in inspect_ai's role `grader` judge answers and reasons, with the same forms and scores as `judge`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROLE = "grader"
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run in the form that judges read."""
+    """A run in the form that the judges' code reads."""
 
     task: Task
     samples: tuple[ScoredSample, ...]
@@ -58,10 +58,10 @@ def _judge_description(key: str, name: str) -> JudgeDescription:
 
 @metric(scores="unreduced")
 def score_with_judge() -> Metric:
-    """Return the scores of `barista-bench judge`, over all samples, and the number of samples with a verdict."""
+    """Return the scores of `barista-bench judge` over all samples, and the number of samples with a verdict."""
 
     def calculate(scores: list[SampleScore]) -> Value:
-        if not scores:  # as it is called before the first answer
+        if not scores:  # inspect_ai calls this before the first answer too
             return {}
         logged = [score.score.metadata or {} for score in scores]
         questions = question_set((scores[0].sample_metadata or {})[ours.QUESTIONS])
@@ -74,7 +74,7 @@ def score_with_judge() -> Metric:
 
 @scorer(metrics=[score_with_judge()])
 def judge() -> Scorer:
-    """Let the model in the role `grader` score each answer; a sample's value is its scores by name."""
+    """Let the model in the role `grader` score each answer; a sample's value maps names to scores."""
 
     async def score(state: TaskState, target: Target) -> Score:
         questions, sample = ours.sample_of(state)

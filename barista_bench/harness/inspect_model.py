@@ -33,12 +33,12 @@ from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample
 
 _FINISH: dict[Meaning | None, FinishReason] = {"length": "length", "filtered": "refusal"}
-"""Meanings of inspect_ai's reasons for incomplete answers."""
+"""Meanings of inspect_ai's words for why an answer is incomplete."""
 _STOP_REASON: dict[str, ai.StopReason] = {"length": "max_tokens", "thinking": "max_tokens", "refusal": "content_filter"}
 
 
 def chat(prompt: Prompt, images: Sequence[str] = ()) -> list[ai.ChatMessage]:
-    """Return the prompt as a conversation, with images (as URLs) in their places between the texts."""
+    """Return the prompt as a conversation; images (as URLs) are in their places between the texts."""
     content: list[ai.Content] = [
         ai.ContentText(text=part.text) if isinstance(part, TextPart) else ai.ContentImage(image=images[part.index])
         for part in prompt.joined_parts
@@ -76,9 +76,9 @@ def _token(token: ai.Logprob) -> TokenLogprob:
 QUESTIONS = "questions"
 """Field of a sample's metadata: the key of its questions."""
 BOXES, EARLIER, IS_CUT = "barista_boxes", "barista_earlier", "barista_cut"
-"""Fields of a sample's store: its model's box format, answers to earlier questions, and whether one of them was cut."""
+"""Fields of a sample's store: the model's box format, the answers to earlier questions, and if one of them was cut."""
 TRAINED_ON = "trained_on"
-"""Field of a sample's store and of its score: the SHA-256 of its video, if the model was trained on that."""
+"""Field of a sample's store and of its score: the SHA-256 of its video, if the model was trained on this video."""
 
 
 def questions_of(state: TaskState) -> QuestionSet:
@@ -90,7 +90,10 @@ def boxes_of(state: TaskState) -> BoxFormat:
 
 
 def sample_of(state: TaskState) -> tuple[QuestionSet, ScoredSample]:
-    """Return the answer to the last question, read but not scored; cut if an earlier answer was cut, as in `run`."""
+    """Return the answer to the last question, read but not scored.
+
+    It counts as cut if an earlier answer was cut, as in `run`.
+    """
     questions, answer = questions_of(state), completion(state.output)
     if state.store.get(IS_CUT, False) and answer.finish_reason == "stop":
         answer = replace(answer, finish_reason="length")
@@ -101,7 +104,7 @@ def sample_of(state: TaskState) -> tuple[QuestionSet, ScoredSample]:
 
 
 def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:
-    """Return the fields of a sample that a score stores, to compute scores over all samples."""
+    """Return the fields of a sample that its score stores, so that scores over all samples can be computed."""
     return {
         "record": msgspec.to_builtins(sample.record),
         "boxes": state.store.get(BOXES),
@@ -110,17 +113,17 @@ def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:
 
 
 def logged_sample(questions: QuestionSet, fields: Mapping[str, Any]) -> ScoredSample:
-    """Return the sample of a score, read again from its `kept_fields`."""
+    """Return the sample of a score, read from the sample's `kept_fields`."""
     return questions.read(msgspec.convert(fields["record"], SampleRecord), BoxFormat(**fields["boxes"]))
 
 
 def box_format_now(questions: QuestionSet) -> BoxFormat:
-    """Return the box format of the current model: from the settings, else from the architecture in its name."""
+    """Return the box format of the current model: from the settings, else from the architecture that its name shows."""
     if questions.config.box_format:
         return questions.config.box_format
     try:
         model = ai.get_model()
-    except ValueError:  # a task may be made before a model is named
+    except ValueError:  # a task may be made before the user names a model
         return DEFAULT_BOX_FORMAT
     api = model.api
     return api.model.box_format if isinstance(api, BaristaAPI) else box_format_of(model.name.rsplit("/", 1)[-1].lower())
@@ -136,7 +139,7 @@ def trained_on(questions: QuestionSet, example_id: str) -> str | None:
 
 
 def sent_seed(model: ai.Model, seed: int) -> int:
-    """Return our seed in the model's form: hosted models take 31 bits."""
+    """Return our seed in the form that the model takes: hosted models take 31 bits."""
     return seed if isinstance(model.api, BaristaAPI) else seed % 2**31
 
 
@@ -146,10 +149,10 @@ def _provider() -> type[ai.ModelAPI]:
 
 
 class BaristaAPI(ai.ModelAPI):
-    """Provider `barista/PATH`: a local checkpoint, run as `run --model PATH` does, in batches of simultaneous requests.
+    """Provider `barista/PATH`: runs a local checkpoint like `run --model PATH`, in batches of simultaneous requests.
 
     Args:
-        model_args: settings of `run` for loading a model: `-M dtype=float32 -M batch_size=4`.
+        model_args: the settings with which `run` loads a model: `-M dtype=float32 -M batch_size=4`.
     """
 
     def __init__(
@@ -173,7 +176,7 @@ class BaristaAPI(ai.ModelAPI):
         self._count = 0
 
     def max_connections(self) -> int:
-        """Two batches: one runs while the next is prepared."""
+        """Two batches: one batch runs while the next is prepared."""
         return 2 * self.model.batch_size
 
     async def generate(
@@ -187,7 +190,7 @@ class BaristaAPI(ai.ModelAPI):
 
 
 def _request(name: str, messages: Sequence[ai.ChatMessage], seed: int) -> Request:
-    """Convert one question of inspect_ai: system messages and one turn of the user's."""
+    """Convert one question of inspect_ai, which has system messages and one user turn."""
     system = "\n\n".join(message.text for message in messages if isinstance(message, ai.ChatMessageSystem))
     turns = [message for message in messages if not isinstance(message, ai.ChatMessageSystem)]
     if len(turns) != 1 or not isinstance(turns[0], ai.ChatMessageUser):
@@ -212,7 +215,7 @@ _REFUSED = ("frequency_penalty", "presence_penalty", "logit_bias", "num_choices"
 
 
 def _generation(config: ai.GenerateConfig) -> GenerationConfig:
-    """Return generation settings, with defaults of `run`. Raises ConfigError for a setting that local models lack."""
+    """Return generation settings with the defaults of `run`; raise ConfigError for a setting that local models lack."""
     config_fields = config.model_dump(exclude_none=True)
     if refused := [name for name in _REFUSED if name in config_fields]:
         raise ConfigError(f"barista/ models take no {refused[0]}. Fix: leave it out")

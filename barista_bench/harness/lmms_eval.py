@@ -1,7 +1,8 @@
-"""lmms-eval: a folder of task files for `--include_path`, and the functions named in these files.
+"""Writes task files for lmms-eval (`--include_path`), and has the functions that these files name.
 
 lmms-eval finds no tasks by entry points, and passes no arguments to a task file. So the files are written for one
-dataset and its settings. A file loads one row with the settings, which `examples` expands to one row per example.
+dataset and its settings. A file loads one row with the settings, and `examples` expands this row to one row per
+example.
 """
 
 from __future__ import annotations
@@ -30,19 +31,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Row = Mapping[str, str]
-"""A question: `questions`, the key of the set, and `example_id`."""
+"""A question: `questions` is the key of its set, and `example_id` its example."""
 AnsweredRow = dict[str, Any]
-"""A row with `texts`, the answers of its repetitions."""
+"""A row with `texts`, the answers of all repetitions."""
 
 
 def write_tasks(settings: Mapping[str, object]) -> tuple[Path, list[str]]:
-    """Write the task files of a dataset, `<benchmark>_<task>` each.
+    """Write the task files of a dataset; each task is named `<benchmark>_<task>`.
 
     Args:
-        settings: of `QUESTION_SETTINGS`. `box_format` defaults to the package's, since a task does not know the model.
+        settings: values for `QUESTION_SETTINGS`. `box_format` has the package's default, since a task does not know the
+            model.
 
     Returns:
-        Their folder, in the cache of the Hub's libraries, and the tasks' names.
+        The folder of the files, in the cache of the Hub's libraries, and the names of the tasks.
 
     Raises:
         ConfigError: a setting is invalid, or lmms-eval can run none of the available tasks.
@@ -86,7 +88,7 @@ def examples(rows: Dataset) -> Dataset:
 
 
 def messages(row: Row) -> list[dict[str, Any]]:
-    """Return the question as a conversation, with PIL images in their places between the texts."""
+    """Return the question as a conversation; PIL images are in their places between the texts."""
     questions, prompt = _question(row)
     images, turns = iter(questions.images(row["example_id"], prompt)), prompt.messages()
     for part in (part for turn in turns for part in turn["content"] if part["type"] == "image"):
@@ -95,7 +97,7 @@ def messages(row: Row) -> list[dict[str, Any]]:
 
 
 def visuals(row: Row) -> NoReturn:
-    """Refuse model classes that request images and text without their order.
+    """Refuse model classes that request images and text separately, without their order.
 
     Raises:
         ConfigError: always.
@@ -112,19 +114,19 @@ def text(row: Row) -> str:
 
 
 def target(row: Row) -> str:
-    """Return the reference as a model would write it."""
+    """Return the reference in the form of a model's answer."""
     questions = question_set(row["questions"])
     return questions.task.reference_answer(questions.example(row["example_id"]), _boxes(questions))
 
 
 def process_results(row: Row, results: Sequence[str]) -> dict[str, AnsweredRow]:
-    """Return the answers for each score: all scores use the same answers."""
+    """Return the answers under the name of each score, since all scores use the same answers."""
     answered = {"questions": row["questions"], "example_id": row["example_id"], "texts": list(results)}
     return {question_set(row["questions"]).task.primary: answered, "metrics": answered}
 
 
 def compute_metrics(rows: Sequence[AnsweredRow]) -> dict[str, float]:
-    """Return all scores of `barista-bench score`, over all samples, and the number of samples of each status."""
+    """Return all scores of `barista-bench score` over all samples, and the number of samples of each status."""
     questions = question_set(rows[0]["questions"])
     box_format = _boxes(questions)
     return questions.compute_metrics(
@@ -137,7 +139,7 @@ def compute_metrics(rows: Sequence[AnsweredRow]) -> dict[str, float]:
 
 
 def primary(rows: Sequence[AnsweredRow]) -> float:
-    """Return the primary metric's score of the task; NaN if these samples have no score."""
+    """Return the score of the task's primary metric; NaN if these samples have no score."""
     return compute_metrics(rows).get(question_set(rows[0]["questions"]).task.primary, math.nan)
 
 

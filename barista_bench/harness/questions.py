@@ -1,6 +1,6 @@
-"""Shared by other harnesses: settings to a set of questions, an answer to a record, records to scores.
+"""Shared code for other harnesses: turns settings into question sets, answers into records, and records into scores.
 
-Prompts, images, parsers and scores come from `run` and `score`; this module computes none of them.
+The code of `run` and `score` makes the prompts, images and scores, and parses the answers; this module only calls it.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from barista_bench.runs.score.scoring import shared_metrics
 
 log = logging.getLogger(__name__)
 _SETTINGS_BY_KEY: dict[str, str] = {}
-"""The settings of the sets that this process opened."""
+"""The settings of the sets that this process has opened, by key."""
 
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """The examples of one task with known references, to be asked with the settings of `config`."""
+    """The examples of one task whose references are known, and the settings in `config` for asking them."""
 
     task: Task
     examples: ExampleSet
@@ -47,7 +47,7 @@ class QuestionSet:
 
     @cached_property
     def settings(self) -> str:
-        """Return JSON that `question_sets` reads in any process and working directory of this machine, with paths."""
+        """Return the settings, with paths, as JSON for `question_sets` in any process and folder of this machine."""
         return self.config.model_dump_json(include={*QUESTION_SETTINGS}, exclude_unset=True)
 
     @cached_property
@@ -57,7 +57,7 @@ class QuestionSet:
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """Return example id -> index in `examples`, in order."""
+        """Return the index in `examples` of each example id, in order."""
         numbered_examples = enumerate(self.examples.examples)
         return {example.example_id: index for index, example in numbered_examples if self.task.has_answer(example)}
 
@@ -70,7 +70,7 @@ class QuestionSet:
         return self.examples.examples[self.positions[example_id]]
 
     def images(self, example_id: str, prompt: Prompt) -> tuple[Image.Image, ...]:
-        """Return the RGB images that the prompt places. Raises DataError if an image cannot be decoded."""
+        """Return the RGB images that the prompt uses. Raises DataError if an image cannot be decoded."""
         return self.examples[self.positions[example_id]].images(self.task) if prompt.image_count else ()
 
     def sample(
@@ -82,23 +82,25 @@ class QuestionSet:
         repetition: int = 0,
         earlier: Sequence[str] = (),
     ) -> ScoredSample:
-        """Return an answer as `run` logs it (without the digests of the request) and `score` reads it, not yet scored.
+        """Return an answer in the form that `run` logs and `score` reads, not yet scored.
+
+        The digests of the request are left out.
 
         Args:
             box_format: how the model writes boxes.
-            repetition: repetition, from 0.
-            earlier: the answers before it, for a task with several steps.
+            repetition: the number of the repetition, from 0.
+            earlier: the answers to earlier steps, for a task with several steps.
         """
         status, error = answer_status(answer)
         fields = {**answer_fields(answer), "earlier": tuple(earlier) or None}
         return self.read(SampleRecord("", "", example_id, repetition, status, error=error, **fields), box_format)
 
     def read(self, record: SampleRecord, box_format: BoxFormat) -> ScoredSample:
-        """Read the record again, without scoring it."""
+        """Read the record without scoring it."""
         return read_sample(self.task, box_format, self.example(record.example_id), record)
 
     def by_repetition(self, samples: Iterable[ScoredSample]) -> Counted:
-        """Return samples compared with the reference, in the order of `run`, by repetition."""
+        """Return samples compared with the reference, by repetition, in the order of `run`."""
         return counted_samples(
             self.task,
             sorted(samples, key=lambda sample: (self.positions[sample.example.example_id], sample.record.repetition)),
@@ -116,15 +118,15 @@ class QuestionSet:
 
 
 def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
-    """Open the tasks named by `QUESTION_SETTINGS`. A task without text answers is left out, with a warning.
+    """Open the tasks named by `QUESTION_SETTINGS`. Tasks without text answers are left out with a warning.
 
     Raises:
-        ConfigError: a setting is invalid, no task is left, or all references of a task are hidden.
+        ConfigError: a setting is invalid, no task is left, or a task has only hidden references.
         DataError: the data cannot be opened.
     """
     if unknown := settings.keys() - QUESTION_SETTINGS:
         raise ConfigError(f"no setting {min(unknown)!r} here. Fix: use some of {', '.join(sorted(QUESTION_SETTINGS))}")
-    # The harness has a separate model and log: neither of these two settings is used.
+    # The harness has its own model and log, so neither of these two settings is used.
     config = check_settings(RunConfig, {**settings, "model": "oracle", "out": "."})
     sets = []
     for opened_task in open_questions(config):
@@ -146,7 +148,7 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
 
 
 def _config_of_task(config: RunConfig, opened_task: OpenedTask) -> RunConfig:
-    """Return the settings of one task: its data and options, valid in any working directory."""
+    """Return the settings of one task, with its data and options; they are valid in any working folder."""
     task, data_path = opened_task.task, Path(opened_task.data)
     settings: dict[str, object] = {
         "data": str(data_path.resolve()) if data_path.exists() else opened_task.data,
@@ -166,10 +168,10 @@ def _config_of_task(config: RunConfig, opened_task: OpenedTask) -> RunConfig:
 
 
 def question_set(key: str) -> QuestionSet:
-    """Return one task by its `QuestionSet.key`, opened once: harnesses request it with every sample.
+    """Return one task by its `QuestionSet.key`. It is opened only once, because harnesses request it for every sample.
 
     Raises:
-        ConfigError: `question_sets` has not opened it in this process.
+        ConfigError: `question_sets` has not opened this task in this process.
     """
     if key not in _SETTINGS_BY_KEY:
         raise ConfigError(

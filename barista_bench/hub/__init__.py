@@ -1,4 +1,4 @@
-"""Results, datasets and Spaces for the Hugging Face Hub: checking, writing and uploading them; the leaderboard.
+"""Check, write and upload results, datasets and Spaces for the Hugging Face Hub, and build the leaderboard.
 
     rows.py         run folder -> row (one per task): every score, a judge's too, computed again from the log
     answer_checks.py, verdict_checks.py, log_checks.py    checks of logs and of the files beside them

@@ -1,8 +1,8 @@
-"""Checks a run's answers against the run's questions and against the questions of the published dataset.
+"""Check a run's answers against the run's questions and against the questions of the published dataset.
 
 Every line of the log must answer a question of this run. Keys and fingerprints are computed again from the dataset, the
-wording and the settings, and each finished line must have a matching key. Answers to other questions, of other
-examples, models, settings or runs have no match. This check does not show that a model gave the answers; no check can.
+wording and the settings. Each finished line must have a matching key. Answers to other questions, examples, models,
+settings or repetitions do not match. The check does not prove that a model gave the answers. No check can.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from barista_bench.runs.run_folder import CONFIG_FILE, RunDescription, read_run,
 from barista_bench.runs.score.scoring import ScoredRun
 
 IMPORTED = (RELEASED_RUN, "recorded:")
-"""Beginnings of the wordings of runs by other harnesses, whose prompts are not known here."""
+"""Prefixes of wordings that mark runs by other harnesses. The prompts of such runs are not known here."""
 _REMEDY = "name the dataset that was run with --data, or start a new run with another --out"
 
 
 def is_imported(task: Task) -> bool:
-    """Return True if another harness asked the run, by its wording."""
+    """Return whether another harness asked the run, according to its wording."""
     return task.prompts.wording.startswith(IMPORTED)
 
 
 def check_answers(run: ScoredRun, published: str | Path | None = None) -> None:
-    """Refuse a run whose log has answers to other questions than those in its `run.json` and its dataset.
+    """Refuse a run whose log answers questions that are not in its `run.json` and its dataset.
 
     Args:
-        published: the source of the run's examples, if it is not the dataset that was run. A run on frames of videos is
+        published: the published source of the examples, if the run used another dataset. A run on frames of videos is
             then checked against the videos from which the published pictures were made.
 
     Raises:
-        DataError: a line is damaged, answers another question, or answers again and differently; the run was shown
-            other pictures than the published set has; the files beside the log differ from it; or `run.json` names
-            another wording than it holds, or another identity than the dataset gives.
-        ConfigError: the examples were frozen by another protocol.
+        DataError: a line is damaged, answers another question, or contradicts an earlier answer. The model saw other
+            pictures than the published pictures. The files beside the log differ from the log. Or `run.json` names a
+            wording that it does not hold, or an identity that does not match the dataset.
+        ConfigError: the examples were frozen under another protocol.
     """
     where, described = str(run.folder / CONFIG_FILE), read_run(run.folder)
     run.task.refuse_others(run.examples.examples)
@@ -82,7 +82,9 @@ def check_answers(run: ScoredRun, published: str | Path | None = None) -> None:
 
 
 def _check_media(run: ScoredRun, expected: Expected, published: str) -> None:
-    """Refuse answers about other pictures, or with other times, than the published set has for the same questions."""
+    """Refuse answers if their pictures or times differ from the published set's pictures or times for the same
+    questions.
+    """
     media: dict[str, set[str]] = defaultdict(set)
     for line in expected.values():
         media[line.example].add(line.media)
@@ -100,10 +102,10 @@ def _check_media(run: ScoredRun, expected: Expected, published: str) -> None:
 
 
 def check_adapter(run: ScoredRun, adapter: str) -> None:
-    """Refuse a run whose record of its adapter differs from the adapter itself, a folder or a Hub id.
+    """Refuse a run whose record of its adapter differs from the adapter itself. `adapter` is a folder or a Hub id.
 
     Raises:
-        DataError: the run used another adapter, or leaves out videos that this adapter was trained on.
+        DataError: the run used another adapter, or its record leaves out training videos of this adapter.
         ModelError: there is no such adapter.
     """
     where, described, folder = str(run.folder / CONFIG_FILE), read_run(run.folder), fetch_adapter(adapter)
@@ -120,7 +122,7 @@ def check_adapter(run: ScoredRun, adapter: str) -> None:
 
 
 def _expected_answers(run: ScoredRun, described: RunDescription, *, linked: bool) -> Expected:
-    """Return the answers allowed in the run's log, with media identified as in a linked set or as in a frozen set.
+    """Return the answers that the run's log may hold. `linked` tells whether media are identified as in a linked set.
 
     Raises DataError if `run.json` differs from the dataset.
     """
@@ -159,19 +161,22 @@ def _line(record: SampleRecord) -> AskedLine:
 
 
 def _check_asked_examples(run: ScoredRun) -> None:
-    """Refuse a list of asked examples that differs from the run's; its fingerprints must match the log."""
+    """Refuse a list of asked examples that differs from the examples of the run.
+
+    Its fingerprints must match the log.
+    """
     path = run.folder / INPUTS_FILE
     if others := read_inputs(run.folder).keys() ^ {example.example_id for example in run.examples.examples}:
         raise DataError(f"{path}: {min(others)!r:.200} is only in it, or only in the dataset. Fix: run again")
 
 
 def _check_steps(run: ScoredRun) -> None:
-    """Refuse samples whose answers, tokens or seconds differ from the logged answers of their steps."""
+    """Refuse samples whose answers, tokens or seconds differ from the logs of their steps."""
     earlier_steps = read_steps(run.folder)
     for record in (sample.record for sample in run.samples if sample.record.is_finished):
         steps = logged_steps(earlier_steps, record.key, record.fingerprint, record.example_id, record.repetition)
         earlier = record.earlier or ()
-        if len(steps) == len(earlier):  # a refusal ends a sample, and is no step
+        if len(steps) == len(earlier):  # a refusal ends a sample and is not a step
             is_same = earlier == tuple(step.text or "" for step in steps)
         else:
             is_same = bool(steps) and _answer_of(record) == _answer_of(with_steps(steps[:-1], steps[-1]))
@@ -183,7 +188,7 @@ def _check_steps(run: ScoredRun) -> None:
 
 
 def _answer_of(record: SampleRecord) -> tuple[object, ...]:
-    """Return the data of a sample about its answers, except whether they can be read."""
+    """Return the answer data of a sample, without its readability."""
     names = ("text", "earlier", "reasoning", "finish_reason", "note", "seconds", *TOKEN_COUNTS)
     return tuple(getattr(record, name) for name in names)
 

@@ -1,8 +1,10 @@
-"""A results dataset as leaderboard tables. A Space runs this: it needs only pydantic, PyYAML and huggingface_hub.
+"""Turn a results dataset into leaderboard tables.
 
-The dataset holds `results/<org>/<model>/<leaderboard>/results.json`, as `barista-bench publish submission` writes them,
-with `judged.json` beside them for tasks that judges score. It may hold `leaderboard.yaml` (see `BoardRules`). A
-submission that breaks a rule is listed with the reason, and never shown.
+A Space runs this module with pydantic, PyYAML and huggingface_hub only.
+
+The dataset holds files `results/<org>/<model>/<leaderboard>/results.json`, written by `barista-bench publish
+submission`. If judges score the task, `judged.json` lies next to the file. The dataset may hold `leaderboard.yaml` (see
+`BoardRules`). A submission that breaks a rule is listed with the reason, and its scores are never shown.
 """
 
 from __future__ import annotations
@@ -33,23 +35,23 @@ from barista_bench.tables import Table, Value
 RESULTS_FILE: Final = "results.json"
 JUDGED_FILE: Final = "judged.json"
 MAX_FILES: Final = 2000
-"""Files of one submitter that are looked at."""
+"""Maximum number of files that are read per submitter."""
 MAX_TABLES: Final = 100
-"""Limit of tables with one submitter's results."""
+"""Maximum number of tables with one submitter's results."""
 MAX_REFUSALS: Final = 20
-"""Refused files of one submitter that are listed one by one."""
+"""Maximum number of refused files that are listed one by one per submitter."""
 _COSTS: Final = tuple(name for name in COST_NAMES if name != "dollars")
 LONGEST: Final = 500
-"""Characters of a cell that submissions fill."""
+"""Maximum characters of a cell whose text comes from a submission."""
 _REMEDY: Final = "Fix: use `publish submission`"
 
 
 class BoardRules(BaseModel):
     """Rules for submissions, from `leaderboard.yaml`.
 
-    `content_hashes` names the SHA-256 of the examples of each leaderboard, `judges` the judges whose scores count.
-    Empty fields are not checked: then results on other examples get a separate table. Results of tasks that this
-    package does not have, such as a plug-in's, are shown if `content_hashes` names their leaderboard.
+    `content_hashes` maps each leaderboard to the SHA-256 of its examples. `judges` names the judges whose scores count.
+    Empty fields are not checked. Results on other examples then get a separate table. Results of tasks from outside
+    this package, such as a plug-in's tasks, are shown if `content_hashes` names their leaderboard.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -60,12 +62,12 @@ class BoardRules(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class BoardEntry:
-    """One model on one leaderboard.
+    """One model's entry on one leaderboard.
 
-    `value`, `low` and `high` are 0 to 100; the latter two are None without an interval.
+    `value`, `low` and `high` range from 0 to 100. `low` and `high` are None without an interval.
 
-    Entries with equal `record` share one table. `circumstances` is shown beside an entry. `costs` are the average costs
-    of a sample, by `COST_NAMES` except dollars: prices are not published.
+    Entries with equal `record` share one table. `circumstances` is shown beside an entry. `costs` holds the average
+    costs of a sample by `COST_NAMES`, except dollars, since prices are not published.
     """
 
     model: str
@@ -83,7 +85,7 @@ class BoardEntry:
 
     @property
     def submitter(self) -> str:
-        """The owner of the model's repository."""
+        """Return the owner of the model's repository."""
         return self.model.partition("/")[0]
 
     @property
@@ -92,13 +94,13 @@ class BoardEntry:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Of the interval; of a value without one, the value."""
+        """Return the ends of the interval, or the value twice without an interval."""
         return self.value if self.low is None else self.low, self.value if self.high is None else self.high
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedSubmission:
-    """A submission that is not shown, and the reason."""
+    """A submission that is not shown, with the reason."""
 
     path: str
     reason: str
@@ -114,12 +116,12 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
     """Read all submissions of a folder.
 
     Args:
-        folder: a results dataset.
-        dataset: the published dataset, or only its `leaderboard.yaml`. Results on other examples than it names are
-            refused, even if the rules of `folder` allow them. None uses the rules of `folder`.
+        folder: folder of a results dataset.
+        dataset: the published dataset, or only its `leaderboard.yaml`. Results on examples that the file does not name
+            are refused, even if the rules of `folder` allow them. None uses the rules of `folder`.
 
     Raises:
-        DataError: there is no folder, or its rules are broken. A broken submission does not raise an error.
+        DataError: the folder is missing, or its rules are invalid. An invalid submission does not raise an error.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -151,7 +153,7 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
 
 
 def _limit_files(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmission]]:
-    """Return the first `MAX_FILES` paths of each submitter, `results/<org>/...`; and the submitters with more."""
+    """Return the first `MAX_FILES` paths `results/<org>/...` of each submitter, and the submitters with more files."""
     counts, kept = Counter[str](), []
     for name in names:
         submitter = _folder_of(name)
@@ -167,14 +169,14 @@ def _limit_files(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmissio
 
 
 def _folder_of(name: str) -> str:
-    """Return the folder of a submitter's files, `results/<org>`; `results` for files beside these folders."""
+    """Return the submitter's folder `results/<org>` of a file, or `results` for a file outside such folders."""
     return "/".join(PurePosixPath(name).parts[:-1][:2]) or name
 
 
 def fetch_results(
     repo_id: str, folder: str | Path, *, endpoint: str | None = None
 ) -> tuple[Path, tuple[RefusedSubmission, ...]]:
-    """Copy the submissions of a dataset on the Hub. Returns the folder, and the files of a submission not fetched."""
+    """Copy the submissions of a dataset on the Hub. Return the folder, and the submissions that were not fetched."""
     api = HfApi(endpoint=endpoint, library_name="barista_bench")
     commit = api.repo_info(repo_id, repo_type="dataset").sha
     paths: list[str] = []
@@ -197,17 +199,17 @@ def fetch_results(
 
 
 def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
-    """Return the rank of each entry among these, by `core.ranking`.
+    """Return the rank of each entry by `core.ranking`.
 
-    An entry without an interval counts as its value; an incomplete entry has no rank.
+    For an entry without an interval, its value serves as the interval. An incomplete entry has no rank.
     """
     return shared_ranks([entry.ends if entry.is_complete else None for entry in entries])
 
 
 def tables(board: Board) -> list[Table]:
-    """Return one table for each set of comparable results, best first.
+    """Return one table per set of comparable results, best results first.
 
-    Texts come from submissions and must not be shown as HTML or Markdown.
+    Texts come from submissions. Do not show them as HTML or Markdown.
     """
     groups = _groups(board)
     apart = distinguishing_parts(list(groups))
@@ -215,10 +217,11 @@ def tables(board: Board) -> list[Table]:
 
 
 def overview(board: Board) -> Table:
-    """Return a row per model and a column per leaderboard: value, interval and rank.
+    """Return a table with a row per model and a column per leaderboard, with value, interval and rank.
 
-    Models on all leaderboards have a mean rank. If results of a leaderboard are not all comparable, the set with most
-    submitters represents it; at a tie, the set with most models. The column's heading names the wording.
+    A model on all leaderboards has a mean rank. If a leaderboard has several sets of comparable results, the set with
+    the most submitters represents it. At a tie, the set with the most models does. The column's heading names the
+    wording.
     """
 
     def size(group: Sequence[BoardEntry]) -> tuple[int, int]:
@@ -245,7 +248,7 @@ def overview(board: Board) -> Table:
 
 
 def refusals(board: Board) -> Table:
-    """Return the submissions that are not shown; the first `MAX_REFUSALS` of a submitter are listed one by one."""
+    """Return the submissions that are not shown. The first `MAX_REFUSALS` per submitter are listed one by one."""
     by_submitter: dict[str, list[RefusedSubmission]] = defaultdict(list)
     for refused in board.refused:
         by_submitter[_folder_of(refused.path)].append(refused)
@@ -268,7 +271,7 @@ def _read_rules(root: Path) -> BoardRules:
 
 
 def _files(results: Path) -> Iterator[str]:
-    """Yield paths of the files below `results`, relative to its parent folder, in order. Links are not followed."""
+    """Yield the sorted paths of all files below `results`, relative to its parent folder. Links are not followed."""
     for folder, below, names in os.walk(results):
         below.sort()
         for name in sorted(names):
@@ -276,7 +279,7 @@ def _files(results: Path) -> Iterator[str]:
 
 
 def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
-    """Read one submission, checked against its place, the schemas and the rules. Raises DataError."""
+    """Read one submission, and check it against its path, the schemas and the rules. Raises DataError."""
     parts = PurePosixPath(name).parts
     if len(parts) != 5 or parts[-1] != RESULTS_FILE:
         raise DataError(f"{name}: is not results/<org>/<model>/<leaderboard>/{RESULTS_FILE}. {_REMEDY}")
@@ -318,7 +321,7 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
 
 
 def _check_task(results: Results, board: str, rules: BoardRules, name: str) -> None:
-    """Refuse a leaderboard that is neither of this package's tasks nor in the rules, and other primary metrics."""
+    """Refuse leaderboards of unknown tasks that the rules do not name, and results with another primary metric."""
     checks.check_schema(RootModel[checks.TaskId], board, name)
     dataset = results.dataset
     tasks = TASKS.get(dataset.benchmark, Tasks((), {}))
@@ -365,7 +368,7 @@ def _check_rules(results: Results, judged: JudgedResults | None, board: str, rul
 
 
 def _groups(board: Board) -> Mapping[Comparability, list[BoardEntry]]:
-    """Return comparable entries, best first; groups by leaderboard."""
+    """Group comparable entries, best first. Groups are sorted by leaderboard."""
     groups: dict[Comparability, list[BoardEntry]] = defaultdict(list)
     for entry in sorted(
         board.entries,
@@ -408,7 +411,7 @@ def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Tabl
 
 
 def _table_of(title: str, heads: Sequence[str], rows: Iterable[Sequence[Value]], note: str) -> Table:
-    """Return a table whose texts, which may come from a submission, are bounded lines of visible characters."""
+    """Return a table. Its texts may come from a submission, so they are cut to short lines of visible characters."""
 
     def shown(value: Value) -> Value:
         return one_line(value[:LONGEST])[:LONGEST] if isinstance(value, str) else value

@@ -1,7 +1,8 @@
-"""Rules of the Hub's leaderboard files, and of scored results before they are published.
+"""Define the rules for the Hub's leaderboard files and for results before publication.
 
-The hub client checks almost nothing, and the server only after the upload. So `publish submission` and the leaderboard
-both check here. This module is light on purpose (see board.py): it names no task and loads neither models nor datasets.
+The hub client checks almost nothing, and the server checks only after the upload. So `publish submission` and the
+leaderboard both use these checks. This module loads no models or datasets and knows no task, since a Space runs it
+(board.py).
 
 Sources: hub-docs `docs/hub/eval-results.md` (`.eval_results/*.yaml`, `eval.yaml`); `huggingface_hub` 2.4,
 `_eval_results.py` and `repocard_data.py` (model-index).
@@ -43,7 +44,7 @@ from barista_bench.runs.score.comparability import Comparability, differences
 from barista_bench.runs.score.results import MetricValue, Results
 
 MAX_FILE: Final = MAX_YAML
-"""Bytes of a file that is read."""
+"""Maximum bytes of a file that is read."""
 MAX_NOTES: Final = 1000
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
 
@@ -51,7 +52,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def _repo_id(value: str) -> str:
-    """`namespace/name`, by the Hub's own rules."""
+    """Check a repository name `namespace/name` by the Hub's own rules."""
     if value.count("/") != 1:
         raise ValueError(f"{value!r} is not a repository: write namespace/name")
     try:
@@ -62,7 +63,7 @@ def _repo_id(value: str) -> str:
 
 
 def _https(value: str) -> str:
-    """A web address without a password, unchanged."""
+    """Check that a web address has no password, and return the address unchanged."""
     parsed = TypeAdapter(HttpUrl).validate_python(value)
     if parsed.scheme != "https":
         raise ValueError(f"{value!r} is not an https address")
@@ -87,13 +88,13 @@ Date = Annotated[str, AfterValidator(_iso_date)]
 
 
 class HubModel(BaseModel):
-    """A schema that refuses unknown fields, texts for numbers and NaN."""
+    """A schema that refuses unknown fields, texts instead of numbers, and NaN."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True)
 
 
 class EvalDataset(HubModel):
-    """The benchmark's dataset repository, and the leaderboard in it for this value."""
+    """The benchmark's dataset repository, and the leaderboard in it to which a value belongs."""
 
     id: RepoId
     task_id: TaskId
@@ -110,7 +111,7 @@ class EvalSource(HubModel):
 
 
 class EvalResult(HubModel):
-    """One value for one leaderboard."""
+    """One value on one leaderboard."""
 
     dataset: EvalDataset
     value: int | float
@@ -121,7 +122,7 @@ class EvalResult(HubModel):
 
     @property
     def leaderboard(self) -> tuple[str, str]:
-        """The dataset repository and the leaderboard in it."""
+        """Return the dataset repository and the leaderboard in it."""
         return self.dataset.id, self.dataset.task_id
 
 
@@ -137,7 +138,7 @@ class EvalResults(RootModel[Annotated[list[EvalResult], Field(min_length=1, max_
 
 
 class _IndexedModel(BaseModel):
-    """A model of a card's `model-index`. Entries of other programs are preserved with all fields beyond these."""
+    """A model in a card's `model-index`. Further fields and entries of other programs are preserved."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -177,7 +178,7 @@ class DatasetCardMetadata(BaseModel):
 
 
 class SpaceCardMetadata(BaseModel):
-    """The required metadata of a published Space's card; Spaces of other SDKs have no program to check."""
+    """The required metadata of a published Space's card. Spaces with other SDKs have no program to check."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -188,30 +189,33 @@ class SpaceCardMetadata(BaseModel):
 
 
 def read_eval_results(text: str | bytes, where: str) -> EvalResults:
-    """Check the text of a `.eval_results/*.yaml`. Raises DataError, which names `where` and the field."""
+    """Check the text of a `.eval_results/*.yaml` file. Raises a DataError that names `where` and the field."""
     return check_schema(EvalResults, load_yaml(text, where), where)
 
 
 def read_model_index(content: object, where: str) -> list[dict[str, Any]]:
-    """Check the parts of a card's `model-index` that must be valid to add to it. Raises DataError."""
+    """Check the parts of a card's `model-index` that must be valid before an entry is added. Raises DataError."""
     check_schema(RootModel[Annotated[list[_IndexedModel], Field(min_length=1)]], content, where)
     return cast("list[dict[str, Any]]", content)
 
 
 def load_yaml(text: str | bytes, where: str) -> object:
-    """Read plain YAML, as `load_yaml` of `files.reading` does. Raises DataError."""
+    """Read plain YAML like `load_yaml` in `files.reading`. Raises DataError."""
     return read_plain(text, where, error=DataError, remedy="correct or delete it")
 
 
 def check_schema(schema: type[Model], content: object, where: str) -> Model:
-    """Return `content` as `schema`. Raises DataError, which names the first invalid field and its fault."""
+    """Return `content` as an instance of `schema`.
+
+    Raises a DataError that names the first invalid field and its fault.
+    """
     with validation(where):
         return schema.model_validate(content)
 
 
 @contextmanager
 def validation(where: str) -> Iterator[None]:
-    """Context for making models: a refused value becomes a DataError that names the field."""
+    """Turn a refused value into a DataError that names the field. Use as a context around the creation of a model."""
     try:
         yield
     except ValidationError as error:
@@ -224,12 +228,12 @@ def dump_yaml(content: Mapping[str, object] | Sequence[object]) -> str:
 
 
 DIGITS: Final = 2
-"""Decimals of published values, which are `SCALE` times the figure."""
+"""Decimals of published values. A published value is `SCALE` times the score."""
 FLOOR: Final = "lexical"
-"""The name of a judge that counts shared words, and how a figure's name begins that does: no number to publish."""
+"""Name of the judge that counts shared words, and prefix of scores that count them. Such scores are not published."""
 OFFLINE_JUDGES: Final = frozenset({FLOOR, "oracle", "tiny"})
 SELF_REPORTED: Final = "self-reported"
-"""The mark of every entry: figures are checked against logs, but nothing shows that a model gave the answers."""
+"""Mark of every entry. Scores are checked against logs, but nothing proves that a model gave the answers."""
 _SCORE: Final = "score the run again"
 _JUDGE: Final = "run `barista-bench judge` again"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -239,7 +243,7 @@ def check_results(results: Results, where: str) -> None:
     """Refuse results that contradict themselves.
 
     Raises:
-        DataError: the hash of the examples is not a hash, or as `check_numbers`.
+        DataError: the examples' content hash is malformed, or `check_numbers` fails.
     """
     is_hash = _SHA256.fullmatch(results.dataset.content_hash) is not None
     require(is_hash, f"{where}: dataset.content_hash: is not a SHA-256", _SCORE)
@@ -250,7 +254,7 @@ def check_results(results: Results, where: str) -> None:
 
 
 def check_model(results: Results, where: str) -> None:
-    """Refuse results of anything that is not a real model. Raises DataError."""
+    """Refuse results that do not come from a real model. Raises DataError."""
     name = results.model.name
     require(
         name.partition(":")[0] not in ALTERED and not {"ablation", "aid", "view"} & results.model.settings.keys(),
@@ -274,7 +278,10 @@ def check_model(results: Results, where: str) -> None:
 
 
 def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
-    """Refuse results without verdicts, or with verdicts on other answers than in `results`. Raises DataError."""
+    """Refuse judged results without verdicts, or with verdicts on answers that are not in `results`.
+
+    Raises DataError.
+    """
     require(
         judged.judge.name not in OFFLINE_JUDGES,
         f"{where}: judge.name: {judged.judge.name!r} reads no answer: a floor or a test, and no number to publish",
@@ -299,30 +306,30 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
 
 
 def count_open_verdicts(judged: JudgedResults) -> int:
-    """Count the verdicts that were not requested yet, or failed. The release's protocol judges with the rest."""
+    """Count the verdicts that were not requested yet or failed. The release's protocol uses the remaining verdicts."""
     verdicts = judged.coverage.verdicts
     return verdicts.get("missing", 0) + verdicts.get("infra_error", 0)
 
 
 def judged_fraction(judged: JudgedResults) -> float:
-    """The fraction judged, 0 to 1: of the answers or of the verdicts, the lower of the two."""
+    """Return the judged fraction, from 0 to 1: the lower of the fractions of answers and of verdicts."""
     verdicts = sum(judged.coverage.verdicts.values())
     return min(judged.coverage.fraction, 1 - count_open_verdicts(judged) / verdicts if verdicts else 1.0)
 
 
 def is_floor(results: Results) -> bool:
-    """True if the run's primary metric only counts shared words, so that a judge's score replaces it."""
+    """Return whether the primary metric only counts shared words. A judge's score then replaces it."""
     return results.primary.startswith(f"{FLOOR}_")
 
 
 def interval_of(metric: MetricValue) -> tuple[float, float] | None:
-    """Return the 95% interval of a score; None without an interval."""
+    """Return the 95% interval of a score, or None."""
     low, high = metric.low, metric.high
     return None if low is None or high is None else (low, high)
 
 
 def round_for_publication(metric: float) -> float:
-    """Return a score in published form.
+    """Convert a score to its published form.
 
     >>> round_for_publication(0.53412)
     53.41
@@ -331,7 +338,7 @@ def round_for_publication(metric: float) -> float:
 
 
 def leaderboard_name(record: Comparability) -> str:
-    """Return the name of the leaderboard for a record's scores: see `task_id`."""
+    """Return the name of the leaderboard for scores with this record (see `task_id`)."""
     return task_id(
         record.task, record.split, record.protocol, record.wording, options=record.options_in_words, limit=record.limit
     )

@@ -1,6 +1,6 @@
-"""The files of a submission, repository by repository.
+"""Build the files of a submission for each repository.
 
-model-index metadata is merged into a model's card: all other bytes of the card stay unchanged.
+Model-index metadata is merged into a model's card. All other bytes of the card stay unchanged.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ README: Final = "README.md"
 
 
 class Files(NamedTuple):
-    """Path in the repository -> content, for the two repositories of a submission."""
+    """The files of a submission's two repositories. Each mapping has paths in the repository and contents."""
 
     model: Mapping[str, bytes]
     results: Mapping[str, bytes]
 
 
 class ExistingFiles(NamedTuple):
-    """The present files of a model repository: the card, and other results in our file."""
+    """The current files of a model repository: its card, and the results that our file already holds."""
 
     card: bytes = b""
     eval_results: bytes | None = None
@@ -41,10 +41,10 @@ def all_files(submission: Submission, existing: ExistingFiles | None = None) -> 
     """Return all files of a submission.
 
     Args:
-        existing: of the model repository; its card and its results for other tasks are kept.
+        existing: current files of the model repository. Its card and its results for other tasks are kept.
 
     Raises:
-        DataError: an existing file is broken, or a file would hold a secret.
+        DataError: an existing file is invalid, or a file would hold a secret.
     """
     files = Files(model_files(submission, existing or ExistingFiles()), results_files(submission))
     for folder, contents in files._asdict().items():
@@ -58,7 +58,10 @@ def eval_results_path(benchmark: str) -> str:
 
 
 def model_files(submission: Submission, existing: ExistingFiles) -> dict[str, bytes]:
-    """Return `.eval_results/<benchmark>.yaml` and README.md of the model repository; entries of other boards stay."""
+    """Return `.eval_results/<benchmark>.yaml` and README.md of the model repository.
+
+    Entries on other leaderboards stay.
+    """
     path = eval_results_path(submission.benchmark)
     results = submission.eval_results()
     if existing.eval_results is not None:
@@ -76,7 +79,7 @@ def model_files(submission: Submission, existing: ExistingFiles) -> dict[str, by
 
 
 def results_files(submission: Submission) -> dict[str, bytes]:
-    """Return `results/<org>/<model>/<leaderboard>/results.json` of a results dataset, and `judged.json` beside it."""
+    """Return the files `results/<org>/<model>/<leaderboard>/results.json` and `judged.json` of a results dataset."""
     files = {}
     for row in submission.rows:
         folder = f"results/{submission.target.model_repo}/{row.task_id}"
@@ -88,7 +91,7 @@ def results_files(submission: Submission) -> dict[str, bytes]:
 
 
 def refuse_secrets(files: Mapping[str, bytes], where: str, token: str | None = None) -> None:
-    """Raise DataError if a text would publish `token` or a text that looks like an access token."""
+    """Raise DataError if a file contains `token` or a text that looks like an access token."""
     for name, data in files.items():
         if holds_key(data.decode(errors="replace")) or (token and token.encode() in data):
             raise DataError(f"{where}: {name}: contains text that looks like an access token. Fix: take it out")
@@ -98,10 +101,10 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
     """Write `out`/model and `out`/results.
 
     Returns:
-        The files that are new or changed: empty when the same submission is written again.
+        The new or changed files. Empty if the same submission is written again.
 
     Raises:
-        ConfigError: `out` is not a folder that may be replaced: see `replacing_folder`.
+        ConfigError: `out` may not be replaced (`replacing_folder`).
     """
     out = Path(out)
     folders = files._asdict().items()
@@ -128,11 +131,11 @@ _LINE_END = re.compile(r"\r\n|\n")
 def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]) -> str:
     """Return the card with `results` in its metadata.
 
-    Entries for the same dataset and task are replaced; others stay.
+    Entries for the same dataset and task are replaced. Other entries stay.
 
     Args:
-        text: of a README.md; may be empty.
-        model_name: of the entry, if the card has none yet.
+        text: text of a README.md, which may be empty.
+        model_name: name for the entry if the card has no entry yet.
 
     Raises:
         DataError: the card's metadata cannot be read, or cannot be changed without side effects.
@@ -172,7 +175,7 @@ def _merged_index(existing: object, model_name: str, results: Sequence[IndexResu
 
 
 def _identity(result: object) -> tuple[str, str] | None:
-    """Return the dataset repository and leaderboard of a result; None if it does not have our format."""
+    """Return the dataset repository and leaderboard of a result, or None if the result does not have our format."""
     match result:
         case {"dataset": {"type": str(dataset)}, "task": {"name": str(task)}}:
             return dataset, task
@@ -181,7 +184,7 @@ def _identity(result: object) -> tuple[str, str] | None:
 
 
 def _span(front: str) -> tuple[int, int]:
-    """Return the start and end of `model-index` in the metadata; both are the end of the metadata if it is missing."""
+    """Return the start and end of `model-index` in the metadata. If it is missing, both are the end of the metadata."""
     root = yaml.compose(front, Loader=yaml.SafeLoader)
     if root is None:
         return len(front), len(front)
@@ -189,7 +192,7 @@ def _span(front: str) -> tuple[int, int]:
         return 0, len(front)
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
         raise DataError(f"{README}: its metadata is in braces. Fix: write one `name: value` a line")
-    # Complete lines: a key may follow "? ".
+    # Take complete lines, since a key may follow "? ".
     starts = [key.start_mark.index - key.start_mark.column for key, _ in root.value] + [len(front)]
     numbers = [number for number, (key, _) in enumerate(root.value) if key.value == KEY]
     if len(numbers) > 1:
@@ -205,7 +208,7 @@ def _span(front: str) -> tuple[int, int]:
 
 
 def _card_text(head: str, block: str, tail: str, newline: str) -> str:
-    """Join the parts, each on its own lines; the text between the --- lines does not end in a line break."""
+    """Join the parts, each on its own lines. The text between the --- lines does not end in a line break."""
     if head and not head.endswith("\n"):
         head += newline
     body = head + block + tail.removeprefix(newline)

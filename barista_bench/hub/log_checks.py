@@ -1,4 +1,4 @@
-"""Checks of a log and of the files made from it before publication, for runs and judges alike."""
+"""Check a log, and the files made from the log, before publication. Runs and judges use the same checks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from barista_bench.runs.log.sample_log import SampleRecord, decode_record, whole
 
 
 class AskedLine(NamedTuple):
-    """The question of one line of a log: `example` of a run, or the text shown to a judge; `number` of the run or draw.
+    """The question of one log line. `example` is an example or a judged text, `number` a repetition or a draw.
 
-    `prompt` and `media` are the digests of the sent content; a line may leave them out.
+    `prompt` and `media` are digests of the content that was sent. A line may omit them.
     """
 
     example: str
@@ -27,20 +27,21 @@ class AskedLine(NamedTuple):
     media: str = ""
 
     def is_of(self, record: SampleRecord) -> bool:
-        """Return True if a line answers this question, by all fields that identify the question."""
+        """Return whether a line answers this question. All fields that identify the question are compared."""
         sent = record.prompt in ("", self.prompt) and record.media in ("", self.media)
         return sent and (record.example_id, record.repetition, record.fingerprint) == self[:3]
 
 
 Expected = Mapping[str, AskedLine]
-"""All lines allowed in a log, by key."""
+"""Maps keys to all lines that a log may hold."""
 
 
 def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
-    """Refuse logs that hold anything but expected answers, each once. Failures do not count as answers.
+    """Refuse logs with unexpected answers, or with a different second answer. Failures do not count as answers.
 
     Raises:
-        DataError: names the first line that is damaged, not expected, or differs from an earlier answer.
+        DataError: a line is damaged, unexpected, or differs from an earlier answer. The message names the first such
+            line.
     """
     answers: dict[str, bytes] = {}
     for path in paths:
@@ -65,20 +66,20 @@ def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
 
 
 def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None:
-    """Raise DataError, which names the first field of a file that differs from the value by its log and dataset."""
+    """Raise a DataError that names the first field of `stored` that differs from `derived`."""
     difference = first_difference(*(json.loads(json.dumps(each.model_dump(mode="json"))) for each in (stored, derived)))
     if difference:
         raise DataError(f"{path}: {difference}, by the log and the dataset. Fix: score the run again")
 
 
 def refuse_other_scores(path: Path, lines: Iterable[str]) -> None:
-    """Raise DataError if the samples' scores are saved beside the results, and differ from these."""
+    """Raise DataError if `path` exists and its sample scores differ from `lines`."""
     if path.exists() and path.read_bytes() != "".join(lines).encode():
         raise DataError(f"{path}: differs from the result of the log and the dataset. Fix: score the run again")
 
 
 def first_difference(stored: object, derived: object, path: str = "") -> str | None:
-    """Return `field: is this, not that` for the first difference of two JSON values; None if they are equal."""
+    """Return `field: is this, not that` for the first difference of two JSON values, or None if they are equal."""
     if isinstance(stored, dict) and isinstance(derived, dict):
         for name in sorted({*stored, *derived}):
             inner = first_difference(stored.get(name), derived.get(name), f"{path}.{name}" if path else str(name))

@@ -1,4 +1,4 @@
-"""Checks scores, counts and costs of results for contradictions. Light: the leaderboard uses it for submissions."""
+"""Check the scores, counts and costs of results for contradictions. The leaderboard uses this light module too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from barista_bench.runs.score.results import MetricValue, Results
 
 _ROUNDING: Final = 1e-6
 _READABLE: Final = (Status.OK, Status.TRUNCATED, Status.TRUNCATED_THINKING)
-"""Statuses of samples whose answer may have been read."""
+"""Statuses of samples whose answer may be readable."""
 
 
 def require(is_met: bool, complaint: str, remedy: str) -> None:
@@ -26,23 +26,23 @@ def require(is_met: bool, complaint: str, remedy: str) -> None:
 
 
 def check_numbers(results: Results, where: str) -> None:
-    """Refuse results whose numbers contradict each other: scores, their intervals and runs, counts, costs.
+    """Refuse results whose scores, intervals, repetitions, counts or costs contradict each other.
 
     Raises:
-        DataError: names the first invalid field.
+        DataError: a field is invalid. The message names the first such field.
     """
     for field, complaint in _complaints(results):
         require(not complaint, f"{where}: {field}: {complaint}", "score the run again")
 
 
 def check_judged_numbers(judged: JudgedResults, results: Results, where: str) -> None:
-    """Check a judge's results likewise, for a run with these results."""
+    """Check the numbers of a judge's results. `results` are the results of the judged run."""
     for field, complaint in _judged_complaints(judged, results):
         require(not complaint, f"{where}: {field}: {complaint}", "run `barista-bench judge` again")
 
 
 Complaints = Iterator[tuple[str, str]]
-"""Field and fault; empty without a fault."""
+"""Pairs of a field and its fault. The fault is empty if the field is valid."""
 
 
 def _complaints(results: Results) -> Complaints:
@@ -163,7 +163,7 @@ def _tokens(costs: Mapping[str, Cost], input_tokens: int, output_tokens: int) ->
 
 
 def _metric_complaint(metric: MetricValue, repetitions: int) -> str:
-    """Return the fault of a score by itself: its runs, mean, deviation and interval must be consistent."""
+    """Return the fault of a single score. Its repetitions, mean, deviation and interval must be consistent."""
     if not 1 <= len(metric.repetitions) <= repetitions:
         return f"has values of {len(metric.repetitions)} runs out of {repetitions}"
     if not _is_close(metric.mean, statistics.fmean(metric.repetitions)):

@@ -1,6 +1,6 @@
-"""Folders that go to the Hub unchanged: built datasets and Spaces, metrics included. All checks here are offline.
+"""Check folders that go to the Hub unchanged: built datasets and Spaces, including metrics. All checks are offline.
 
-The Hub checks the card once more before it accepts a file, see `Pusher.publish`.
+The Hub checks the card again before it accepts a file (`Pusher.publish`).
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from barista_bench.hub.files import README, refuse_secrets
 _NO_TEXT: Final = (".parquet", ".jpg", ".png")
 _CHUNK: Final = 2**22
 _OVERLAP: Final = 2**10
-"""Bytes that chunks have in common: more than a token has."""
+"""Bytes by which chunks overlap. An access token is shorter."""
 METRIC_APP: Final = Path(str(resources.files("barista_bench.metrics"))) / "app.py"
-"""The program of every metric's Space. It is in no metric's folder, and is added on publication."""
+"""The program of every metric's Space. It is added on publication, since it lies outside the metrics' folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A checked folder, and its target.
+    """A checked folder and its target repository.
 
     Args:
-        files: all files to upload, by path in the repository; a metric's program lies outside the folder.
-        outdated: patterns of files in the repository that are deleted if the folder lacks them.
+        files: all files to upload, by path in the repository. A metric's program comes from outside the folder.
+        outdated: patterns of repository files that are deleted if the folder lacks them.
     """
 
     folder: Path
@@ -49,7 +49,7 @@ class Publication:
     space_sdk: str | None = None
 
     def refuse_secrets(self, token: str | None = None) -> None:
-        """Raise DataError if a file, except tables and pictures, holds an access token, or `token` itself."""
+        """Raise DataError if a file holds `token` or another access token. Tables and pictures are not searched."""
         for name, path in self.files.items():
             if not name.endswith(_NO_TEXT):
                 with path.open("rb") as file:
@@ -60,10 +60,10 @@ class Publication:
 
 
 def publication(folder: str | Path, repo: str) -> Publication:
-    """Check a built dataset, or a Space of gradio: a folder whose README.md declares it.
+    """Check a folder whose README.md declares a built dataset or a gradio Space.
 
     Raises:
-        ConfigError: `repo` is not a name of a repository, or differs from the name where `evaluate` finds the metric.
+        ConfigError: `repo` is not a valid repository name, or `evaluate` would not find the metric under this name.
         DataError: the folder cannot be published, or a text in it holds an access token.
     """
     folder = Path(folder)
@@ -99,7 +99,7 @@ def _check_folder(folder: Path, repo: str, files: dict[str, Path]) -> Publicatio
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """Return all files of the folder except Python's caches, by their relative paths."""
+    """Return all files of the folder by relative path, without Python's caches."""
     if not folder.is_dir():
         raise DataError(f"{folder}: no folder. Fix: give a built dataset, or a Space such as metrics/mean_ap")
     files = {}
@@ -117,7 +117,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _card(kind: type[RepoCard], folder: Path, files: Mapping[str, Path]) -> dict[str, Any]:
-    """Return metadata of the folder's card, as the hub client reads it."""
+    """Return the metadata of the folder's card, as read by the hub client."""
     path = folder / README
     if README not in files:
         raise DataError(f"{path}: there is no card. Fix: build the dataset again, or write one")
@@ -130,7 +130,7 @@ def _card(kind: type[RepoCard], folder: Path, files: Mapping[str, Path]) -> dict
 def _check_dataset(
     folder: Path, manifest: Mapping[str, Any], files: Mapping[str, Path], configs: tuple[str, ...]
 ) -> None:
-    """Refuse a folder that holds more than `build` writes, or whose card lacks a config or the files of a split."""
+    """Refuse a folder with files that `build` does not write, or with a card that lacks a config or a split's files."""
     if manifest.get("frames") == "linked":
         raise DataError(f"{folder}: its frames are links to videos of this machine. Fix: build with --frames frozen")
     for name in files:

@@ -1,8 +1,8 @@
-"""Uploads to the Hub: a submission or a folder.
+"""Upload a submission or a folder to the Hub.
 
-A submission goes to a pull request or a branch, and to main only if you say so. A folder goes to a separate repository.
-Nothing is sent twice. All uploads use `huggingface_hub`. Each commit names its parent commit, so that a concurrent
-change of a card is not overwritten: the Hub refuses the commit, and the next try merges again.
+A submission goes to a pull request or a branch, and to main only on request. A folder gets its own repository. Files
+are never sent twice. All uploads use `huggingface_hub`. Each commit names its parent commit. So a concurrent change of
+a card is not overwritten: the Hub refuses the commit, and the next try merges again.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from barista_bench.version import __version__
 MAIN: Final = "main"
 TITLE: Final = "Add results of barista_bench"
 MAX_OPEN: Final = 50
-"""Open pull requests that are looked through for the same files."""
+"""Maximum number of open pull requests that are searched for the same files."""
 RepoType: TypeAlias = Literal["model", "dataset", "space"]
 
 
 class PushError(BaristaError):
-    """The Hub cannot be reached, or refuses the upload."""
+    """The Hub cannot be reached or refuses the upload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The target of commits: a new pull request (the default), or a branch.
+    """The target of commits: a new pull request (the default) or a branch.
 
     Raises:
         ConfigError: the branch is main, and `to_main` is not set.
@@ -59,7 +59,7 @@ class Destination:
 
     @property
     def revision(self) -> str:
-        """The revision to read and to extend."""
+        """Return the revision to read and to extend."""
         return self.branch or MAIN
 
     @property
@@ -69,7 +69,7 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """The outcome for one repository. `changed` are the files of the commit, empty if the repository held them all."""
+    """The outcome for one repository. `changed` holds the committed files. It is empty if nothing had changed."""
 
     repo_id: str
     repo_type: RepoType
@@ -78,10 +78,11 @@ class Push:
 
 
 def find_token(variable: str | None = None) -> str:
-    """Return the access token: from the environment variable `variable`, else from HF_TOKEN or the hub client's login.
+    """Return the access token from the environment variable `variable`, from HF_TOKEN, or from the hub client's login.
 
     Raises:
-        ConfigError: there is no token, or `variable` is not a variable's name; the message does not repeat it.
+        ConfigError: there is no token, or `variable` is not a variable's name. The message does not repeat the invalid
+            name.
     """
     if variable is not None:
         check_variable_name("token_env", variable)
@@ -93,14 +94,14 @@ def find_token(variable: str | None = None) -> str:
 
 
 class Pusher:
-    """Uploads with one token. The token appears in no message, and is sent only to `endpoint`.
+    """Uploads with one token. The token never appears in messages and is sent only to `endpoint`.
 
     Args:
-        token: with the right to write, or to open pull requests.
-        endpoint: the Hub; None for `HF_ENDPOINT` or huggingface.co.
+        token: access token with the right to write or to open pull requests.
+        endpoint: address of the Hub; None for `HF_ENDPOINT` or huggingface.co.
 
     Raises:
-        ConfigError: the endpoint holds a password, or is plain http on another machine.
+        ConfigError: the endpoint contains a password, or uses plain http to another machine.
     """
 
     def __init__(self, token: str, destination: Destination, *, endpoint: str | None = None) -> None:
@@ -116,15 +117,15 @@ class Pusher:
     def existing_files(self, model_repo: str, benchmark: str) -> ExistingFiles:
         """Return the card and results of the model repository at the destination.
 
-        Creates a branch. Raises PushError.
+        Creates the branch if needed. Raises PushError.
         """
         return self._existing_files(model_repo, benchmark)[0]
 
     def push_model(self, model_repo: str, benchmark: str, make: Callable[[ExistingFiles], Mapping[str, bytes]]) -> Push:
-        """Merge with the repository's files, and upload. `make` returns the files, given the existing files.
+        """Merge with the repository's files, and upload. `make` computes the new files from the existing files.
 
         Raises:
-            PushError: as `push`.
+            PushError: the same as for `push`.
             DataError: the existing files cannot be merged.
         """
         existing, commit = self._existing_files(model_repo, benchmark)
@@ -138,7 +139,7 @@ class Pusher:
         return ExistingFiles(contents.get(README, b""), contents.get(path)), commit
 
     def push(self, repo_id: RepoId, repo_type: RepoType, files: Mapping[str, bytes]) -> Push:
-        """Upload files that need no merging.
+        """Upload files that do not need merging.
 
         Raises:
             PushError: the repository is missing, the token may not write to it, or the Hub cannot be reached.
@@ -148,17 +149,18 @@ class Pusher:
         return self._commit(repo_id, repo_type, files, self._head(repo_id, repo_type))
 
     def publish(self, publication: Publication, *, public: bool = False) -> str:
-        """Create the repository, and upload a folder to its main branch; an interrupted upload is resumed.
+        """Create the repository, and upload a folder to its main branch. An interrupted upload is resumed.
 
-        The Hub checks the card before it accepts a file. Files that the repository already has are not sent again.
+        The Hub checks the card before it accepts a file. Files that are already in the repository are not sent again.
 
         Returns:
             The repository's page.
 
         Raises:
-            ConfigError: the repository exists and is public without `public`, or private with it.
+            ConfigError: the repository exists and is public although `public` is False, or private although `public` is
+                True.
             DataError: a text holds an access token.
-            PushError: the card is refused, the token may not write there, or the Hub cannot be reached.
+            PushError: the Hub refuses the card, the token may not write there, or the Hub cannot be reached.
         """
         publication.refuse_secrets(self._token)
         repo_id, repo_type = publication.repo_id, publication.repo_type
@@ -189,12 +191,12 @@ class Pusher:
                     delete_patterns=list(publication.outdated) or None,
                     commit_message=commit_message,
                 )
-            except RuntimeError as error:  # of hf_xet, which sends large files
+            except RuntimeError as error:  # raised by hf_xet, which sends large files
                 raise OSError(str(error)) from None
         return str(url)
 
     def _prepare(self, repo_id: str, repo_type: RepoType) -> None:
-        """Create the branch, unless the Hub creates it (`refs/pr/7`)."""
+        """Create the branch, unless the Hub creates it (such as `refs/pr/7`)."""
         branch = self.destination.branch
         if branch is None or branch.startswith("refs/pr/"):
             return
@@ -202,7 +204,7 @@ class Pusher:
             self._api.create_branch(repo_id, branch=branch, repo_type=repo_type, exist_ok=True)
 
     def _head(self, repo_id: str, repo_type: RepoType) -> str:
-        """Return the destination's present commit."""
+        """Return the current commit of the destination."""
         revision = self.destination.revision
         with self._explaining_errors(repo_id, f"looking at {revision}"):
             commit = self._api.repo_info(repo_id, repo_type=repo_type, revision=revision).sha
@@ -211,7 +213,7 @@ class Pusher:
         return commit
 
     def _read_files(self, repo_id: str, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
-        """Return the small files at these paths that a model repository has."""
+        """Read small files at these paths from a model repository. Missing files are left out."""
         with self._explaining_errors(repo_id, "reading its card"), TemporaryDirectory() as folder:
             remote_files = list(self._files(repo_id, "model", paths, commit))
             for file in remote_files:
@@ -248,12 +250,12 @@ class Pusher:
         return Push(repo_id, repo_type, commit_info.pr_url or commit_info.commit_url, tuple(sorted(changed)))
 
     def _changed_files(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], revision: str) -> set[str]:
-        """Return the files that the revision lacks, or has with other content."""
+        """Return the files that the revision lacks or holds with other content."""
         remote = {file.path: file for file in self._files(repo_id, repo_type, list(files), revision)}
         return {name for name, data in files.items() if name not in remote or not _has_content(remote[name], data)}
 
     def _open_request(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes]) -> str | None:
-        """Return the page of an open pull request that would add these files to the repository."""
+        """Return the page of an open pull request that already contains these files, or None."""
         requests = self._api.get_repo_discussions(
             repo_id, repo_type=repo_type, discussion_type="pull_request", discussion_status="open"
         )
@@ -274,9 +276,9 @@ class Pusher:
 
     @contextmanager
     def _explaining_errors(self, repo_id: str, doing: str) -> Iterator[None]:
-        """Convert the client's errors to ours.
+        """Convert the client's errors to `PushError`.
 
-        The cause is dropped: it refers to a request with the token in its headers.
+        The cause is dropped, since it refers to a request with the token in its headers.
         """
         try:
             yield
@@ -312,7 +314,7 @@ _REMEDIES: Final = {
 
 
 def _has_content(remote_file: RepoFile, content: bytes) -> bool:
-    """Return True if a file of the Hub has this content, by the Hub's hashes."""
+    """Return whether a file on the Hub has this content, according to the Hub's hashes."""
     if remote_file.size != len(content):
         return False
     if remote_file.lfs is None:

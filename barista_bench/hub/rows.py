@@ -1,4 +1,4 @@
-"""Rows of a submission, read from run folders. Every score is computed again from the log; nothing else is trusted."""
+"""Read the rows of a submission from run folders. Every score is computed again, since only the log is trusted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JUDGED_PATTERN: Final = f"judges/*/{RESULTS_FILE}"
 
 
 def _judge_file(run: ScoredRun, judge: str | None) -> Path:
-    """Return the results of the judge whose scores represent a run."""
+    """Return the results file of the judge whose scores represent a run."""
     folder = run.folder
     paths = sorted(folder.glob(JUDGED_PATTERN))
     if not paths:
@@ -34,7 +34,7 @@ def _judge_file(run: ScoredRun, judge: str | None) -> Path:
         )
     judges = {path: read_judged(path).judge.name for path in paths}
     if judge is None and len(paths) > 1:
-        # A floor beside one real judge leaves nothing to choose.
+        # With one real judge beside a judge that counts shared words, the real judge is used.
         judges = {path: name for path, name in judges.items() if name != "lexical"}
     elif judge is not None:
         judges = {path: name for path, name in judges.items() if judge in (name, path.parent.name)}
@@ -48,7 +48,7 @@ def _judge_file(run: ScoredRun, judge: str | None) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRow:
-    """One task's results. In tasks that judges score, `judged` replaces the run's score."""
+    """The results of one task. If judges score the task, `judged` replaces the run's score."""
 
     folder: Path
     task: type[Task]
@@ -65,17 +65,17 @@ class SubmissionRow:
 
     @property
     def value(self) -> float:
-        """0 to 100."""
+        """Return the published value, from 0 to 100."""
         return round_for_publication(self.metric_value.mean)
 
     @property
     def task_id(self) -> str:
-        """The leaderboard. Results that are not comparable have separate leaderboards."""
+        """Return the name of the leaderboard. Results that are not comparable have separate leaderboards."""
         return leaderboard_name(self.results.comparability)
 
     @property
     def gaps(self) -> dict[str, str]:
-        """The gaps of the row, each with its remedy: samples, a judge's verdicts, or examples."""
+        """Map each gap of the row to its remedy. Gaps are missing samples, verdicts or examples."""
         coverage, limit = self.results.coverage, self.results.dataset.limit
         gaps = {}
         if not coverage.is_complete:
@@ -101,20 +101,20 @@ def read_row(
     dataset: str | Path | None = None,
     adapter: str | None = None,
 ) -> SubmissionRow:
-    """Read a run folder as a row, and score its log again. Writes nothing.
+    """Read a run folder as a row, and score its log again. No file is written.
 
     Args:
-        folder: with `run.json`, the log and, if the run is scored, `results.json`, which must equal the log's results
-            to the last digit.
-        judge: name of the judge whose scores count, if a run has several.
-        data: present place of the dataset that was run, if it has moved.
-        root: present place of the videos of a linked set, if they have moved.
-        dataset: the published dataset, which replaces the dataset that was run, references and pictures included: a
-            built folder, or as in `open_examples`.
-        adapter: the adapter that was run, a folder or a Hub id; None trusts `run.json`.
+        folder: a folder with `run.json`, the log and, if the run is scored, `results.json`. This file must equal the
+            results from the log to the last digit.
+        judge: name of the judge whose scores count, if a run has several judges.
+        data: current location of the dataset that was run, if it has moved.
+        root: current location of the videos of a linked set, if they have moved.
+        dataset: the published dataset: a built folder, or a name as in `open_examples`. It replaces the dataset that
+            was run, including references and pictures.
+        adapter: folder or Hub id of the adapter that was run. None trusts `run.json`.
 
     Raises:
-        DataError, ConfigError: a file is missing or broken, or any of log, scores, settings and dataset disagree.
+        DataError, ConfigError: a file is missing or invalid, or the log, scores, settings and dataset disagree.
     """
     path = folder / RESULTS_FILE
     stored = read_results(path) if path.exists() else None

@@ -1,4 +1,4 @@
-"""The settings of `publish submission`, one table for Python and the command line."""
+"""The settings of `publish submission`. Python and the command line share one table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SubmissionTarget(SettingsTable):
 
 
 class UploadSettings(SettingsTable):
-    """Whether and where files are uploaded."""
+    """Settings that tell whether and where files are uploaded."""
 
     push: bool = Field(False, description="Upload the files. Without it nothing leaves this machine.")
     pull_request: bool = Field(False, description="Upload to pull requests; the default.")
@@ -44,7 +44,7 @@ class UploadSettings(SettingsTable):
     token_env: str | None = Field(None, description="Environment variable with the token, if not HF_TOKEN.")
 
     def refuse_contradictions(self) -> None:
-        """Raise ConfigError for upload options without an upload, or for more than one target."""
+        """Raise ConfigError for upload options without an upload, or for several targets."""
         if not self.push and (self.pull_request or self.branch or self.to_main):
             raise ConfigError("upload options need --push. Fix: add it, or leave the options out")
         if self.pull_request and (self.branch or self.to_main):

@@ -1,4 +1,4 @@
-"""Submissions, made of scored run folders, a row per task. Data that must not be published is refused here."""
+"""Build submissions from scored run folders, with a row per task. Refuse data that must not be published."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IndexResult: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The published results of one model: at least one row, all of one benchmark, at most one per leaderboard."""
+    """The published results of one model on one benchmark: at least one row, and at most one row per leaderboard."""
 
     target: SubmissionTarget
     rows: tuple[SubmissionRow, ...]
@@ -39,7 +39,7 @@ class Submission:
         return self.rows[0].results.dataset.benchmark
 
     def eval_results(self) -> checks.EvalResults:
-        """The content of `.eval_results/<benchmark>.yaml`."""
+        """Return the content of `.eval_results/<benchmark>.yaml`."""
         target = self.target
         with checks.validation("submission"):
             return checks.EvalResults(
@@ -58,7 +58,7 @@ class Submission:
             )
 
     def index_result(self, row: SubmissionRow) -> IndexResult:
-        """Return a row as model-index metadata, for readers that do not support `.eval_results`."""
+        """Return a row as model-index metadata, for programs that do not read `.eval_results`."""
         target, dataset = self.target, row.results.dataset
         split = get_benchmark(dataset.benchmark).published_split(dataset.split)
         result: dict[str, Any] = {
@@ -92,14 +92,15 @@ def make_submission(
     """Compute a model's results again from its runs, and check that they may be published together.
 
     Args:
-        folders: run folders; results in them must match their logs. Nothing is written there.
+        folders: run folders. Their results must match their logs. Nothing is written there.
         target: fields of `SubmissionTarget`.
         judge, data, root, dataset, adapter: see `read_row`.
-        allow_incomplete: take runs with samples or verdicts missing, and runs under a limit; the notes say so.
+        allow_incomplete: whether to accept runs with missing samples or verdicts, and runs under a limit. The notes
+            then say so.
 
     Raises:
-        DataError: a file is missing or broken, log, figures and dataset disagree, or there is nothing to publish;
-            names the file, the field and the remedy.
+        DataError: a file is missing or invalid, the log, scores and dataset disagree, or there is nothing to publish.
+            The message names the file, the field and the remedy.
         ConfigError: the settings contradict each other.
     """
     if not folders:
@@ -116,7 +117,7 @@ def make_submission(
 def submission_of(
     rows: Sequence[SubmissionRow], target: SubmissionTarget, *, allow_incomplete: bool = False
 ) -> Submission:
-    """Combine rows into one submission. Raises DataError, see `make_submission`."""
+    """Combine rows into one submission. Raises DataError like `make_submission`."""
     for row in rows:
         where = str(row.folder / RESULTS_FILE)
         checks.check_model(row.results, where)
@@ -128,7 +129,7 @@ def submission_of(
                 raise DataError(f"{where}: {gap}. Fix: {remedy}, or say --allow-incomplete")
         _check_name(row, target)
         for name, value in row.results.changed_options.items():
-            # An encoder in a local folder is private, and its path cannot name a leaderboard.
+            # An encoder in a local folder is private. Its path cannot be part of a leaderboard's name.
             if isinstance(value, str) and shared_name(value) != value:
                 raise DataError(
                     f"{where}: options.{name}: {value!r} is a path of this machine. "
@@ -139,7 +140,7 @@ def submission_of(
 
 
 def _check_name(row: SubmissionRow, target: SubmissionTarget) -> None:
-    """Check that the model of the run is the model named in the submission."""
+    """Check that the run's model is the model that the submission names."""
     run = row.results.model.name
     plain = run.partition(":")[2] if run.partition(":")[0] in ("sam3", "served", "predictions") else run
     expected = target.model_name or target.model_repo
@@ -186,7 +187,7 @@ def notes(row: SubmissionRow) -> str:
         parts.append(f"95% interval {low:g} to {high:g}")
     spread = row.metric_value.std
     parts.append(
-        f"{results.repetitions} run(s)"
+        f"{results.repetitions} repetition(s)"
         + (f", sd {checks.round_for_publication(spread):g}" if spread is not None else "")
     )
     parts.append(f"{coverage.scored}/{coverage.expected} samples scored, {coverage.answered} answered")
@@ -208,7 +209,7 @@ def notes(row: SubmissionRow) -> str:
 
 
 def public_results(row: SubmissionRow, target: SubmissionTarget) -> Results:
-    """Return `results.json` for a results dataset: with the model's public name, without addresses and prices."""
+    """Return the `results.json` of a results dataset. It has the model's public name, and no addresses or prices."""
     model = row.results.model
     settings = public_settings(model.settings)
     public = ModelInfo(name=target.model_repo, box_format=model.box_format, revision=model.revision, settings=settings)
@@ -233,11 +234,11 @@ def _without_prices(costs: Mapping[str, Cost]) -> dict[str, Cost]:
 
 
 def _public_name(name: str) -> str:
-    """Return a judge's name without a local folder."""
+    """Return a judge's name without the path of a local folder."""
     local = name.startswith(("/", "~", ".")) or "\\" in name
     return (name.replace("\\", "/").rstrip("/").rpartition("/")[2] if local else name)[:100]
 
 
 def as_json(model: BaseModel) -> bytes:
-    """Return the bytes of a model, in the format of `results.json`."""
+    """Encode a pydantic model in the format of `results.json`."""
     return (json.dumps(model.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n").encode()

@@ -1,4 +1,4 @@
-"""Checks a judge's verdicts against the run's answers and against the form that the judge was given."""
+"""Check a judge's verdicts against the run's answers and against the judge's form."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from barista_bench.runs.score.scoring import ScoredRun
 
 
 def check_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription) -> None:
-    """Refuse a judge whose log has verdicts on other answers than the run's, or in another form.
+    """Refuse a judge whose log has verdicts on answers of another run, or in another form.
 
     Raises:
-        DataError: as `check_log`; or `judge.json` names another rubric, prompt or steps than it holds, claims to come
-            with a run that was not imported, or does not describe a judge.
+        DataError: the log fails `check_log`, or `judge.json` does not describe a judge. The file is also refused if it
+            names a rubric, prompt or steps that it does not hold, or claims to come with a run that was not imported.
     """
     where = str(folder / JUDGE_FILE)
     try:

@@ -1,7 +1,7 @@
-"""COCO video (YouTube-VIS, Yang et al. 2019): one JSON file, one annotation per track with a mask or null per frame.
+"""Read and write COCO video (YouTube-VIS, Yang et al. 2019). Each track is an annotation with a mask or null per frame.
 
-Besides the format's fields a video has its `name` and the `annotated` frames (default: frames with any mask), and a
-track its `object_id`; other readers ignore these.
+All videos are in one JSON file. We add three fields that other readers ignore. A video has its `name` and its
+`annotated` frames (default: all frames with a mask). A track has its `object_id`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES, FrameNumber
 FILE = "annotations.json"
 _MAX_BYTES = 2**31
 _DIGITS = 9
-"""Of a frame number in the name of a picture."""
+"""Maximum digits of a frame number in a picture's name."""
 _REMEDY = "write it as YouTube-VIS does, masks of the frames' size"
 
 
@@ -45,13 +45,16 @@ class _Video(msgspec.Struct):
 
     @property
     def video_id(self) -> str:
-        """The video's name, else the folder of its frames, else its number."""
+        """Return the video's name, or the folder of its frames, or its number."""
         folder = str(PurePosixPath(self.file_names[0]).parent) if self.file_names else "."
         return self.name or (folder if folder != "." else str(self.id))
 
     @property
     def frames(self) -> Sequence[int]:
-        """Return the frame of each segmentation: from the names of the pictures if these are a part of the frames."""
+        """Return the frame of each segmentation.
+
+        If the pictures cover only some frames, their names give the frames.
+        """
         stems = [PurePosixPath(name).stem for name in self.file_names]
         numbers = [int(stem) for stem in stems if stem.isascii() and stem.isdecimal() and len(stem) < _DIGITS]
         are_sampled = len(numbers) == self.length and numbers[-1] - numbers[0] >= self.length
@@ -82,10 +85,10 @@ class _CocoVideo(msgspec.Struct):
 
 
 def read(path: Path) -> Iterator[MaskTracks | DataError]:
-    """Yield the videos of a file; a DataError in place of an unusable video, and for tracks without a video.
+    """Yield the videos of a file. Unusable videos and tracks without a video are yielded as a DataError.
 
     Raises:
-        DataError: the file is not of this format.
+        DataError: the file does not have this format.
     """
     file = path / FILE if path.is_dir() else path
     try:
@@ -124,7 +127,7 @@ def _id_of(raw: msgspec.Raw) -> _Id | None:
 
 
 def _tracks(video: _Video, raws: Sequence[msgspec.Raw], names: Mapping[_Id, str]) -> MaskTracks:
-    """Read one video. An unreadable track or mask is counted; the frames that it may be on are then incomplete."""
+    """Read one video. Unreadable tracks and masks are counted, and frames that may lack them are marked incomplete."""
     frames = video.frames
     categories: dict[str, str] = {}
     masks: dict[int, dict[str, Rle]] = {frame: {} for frame in video.annotated or []}
@@ -152,7 +155,8 @@ def _tracks(video: _Video, raws: Sequence[msgspec.Raw], names: Mapping[_Id, str]
                 left_out[f"masks: {without_numbers(rle)}"] += 1
                 incomplete.add(frame)
             masks.setdefault(frame, {}).update({} if isinstance(rle, str) else {name: rle})
-    # If every frame has its segmentation, the video has that many frames; with a part of them, the number is unknown.
+    # If every frame has a segmentation, their number is the number of frames. Otherwise the number of frames is
+    # unknown.
     count = video.length if isinstance(frames, range) else None
     masks = dict(sorted(masks.items()))
     return MaskTracks(
@@ -169,7 +173,7 @@ def _track_problem(track: _Track, video: _Video, names: Mapping[_Id, str]) -> st
 
 
 def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
-    """Write one file of all videos."""
+    """Write one file with all videos."""
     videos: list[dict[str, object]] = []
     annotations: list[dict[str, object]] = []
     lines: list[str] = []
@@ -213,7 +217,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
 
 
 def _shapes(rles: list[Rle | None], height: int, width: int) -> dict[str, list[object]]:
-    """Return box and area of each frame, null without a mask."""
+    """Return the box and area of each frame's mask, or null for a frame without a mask."""
     counts = [rle.counts for rle in rles if rle]
     boxes = iter(mask_boxes(counts, height, width).tolist())
     codes = [{"size": [height, width], "counts": text.encode("ascii")} for text in counts]

@@ -1,8 +1,9 @@
-"""CVAT 1.1 XML, for images or for video: masks as runs along the rows of their box, polygons, boxes and ellipses.
+"""Read and write CVAT 1.1 XML, for images or for video.
 
-`write` makes one file per video in the form for images: `image id` is the frame; masks with equal `group_id` and
-attribute `object` are one object. `read` accepts both forms and every shape that has an area. A file with a DOCTYPE is
-refused, since entities can expand to gigabytes.
+Shapes are masks (runs along the rows of their box), polygons, boxes and ellipses. `write` makes one file per video in
+the form for images. There `image id` is the frame, and masks with equal `group_id` and attribute `object` are one
+object. `read` accepts both forms and every shape that has an area. A file with a DOCTYPE is refused, since entities can
+expand to gigabytes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _REMEDY = "export it as `CVAT for images 1.1` or `CVAT for video 1.1`"
 
 
 def read(path: Path) -> Iterator[MaskTracks | DataError]:
-    """Yield the video of a file, or of each file of a folder; a DataError in place of an unusable file."""
+    """Yield the video of a file, or of each file in a folder. An unusable file is yielded as a DataError."""
     for file in sorted(path.glob("*.xml")) if path.is_dir() else [path]:
         try:
             yield _Reader(_parse(file), file).tracks()
@@ -56,7 +57,7 @@ def _parse(file: Path) -> ElementTree.Element:
 
 
 class _Reader:
-    """Reads one file. An unreadable shape is counted by its reason, and its frame is then incomplete."""
+    """Reads one file. Unreadable shapes are counted by reason, and their frames are marked incomplete."""
 
     def __init__(self, root: ElementTree.Element, file: Path) -> None:
         self._root, self._file = root, file
@@ -66,7 +67,7 @@ class _Reader:
         self._left_out: Counter[str] = Counter()
 
     def tracks(self) -> MaskTracks:
-        """Return the video. Raises DataError if the file has no size, or neither images nor tracks."""
+        """Return the video. Raises DataError if the file gives no size, or has neither images nor tracks."""
         name = self._root.findtext("meta/task/name") or self._file.stem
         size = self._size()
         for image in self._root.findall("image"):
@@ -92,7 +93,7 @@ class _Reader:
         return MaskTracks(name, *size, self._categories, masks, None, frozenset(self._incomplete), dict(self._left_out))
 
     def _size(self) -> tuple[int, int]:
-        """Return (width, height) of the video: of the task, else of the first image."""
+        """Return (width, height) of the video from the task, or from the first image."""
         sizes = [
             (node.findtext("width"), node.findtext("height"))
             for path in ("meta/task/original_size", "meta/original_size")
@@ -121,7 +122,7 @@ class _Reader:
         self._incomplete.add(frame)
 
     def _add(self, shape: ElementTree.Element, label: str, name: str, frame: int, size: tuple[int, int]) -> None:
-        if shape.tag == "tag":  # says something of the whole frame
+        if shape.tag == "tag":  # a tag describes the whole frame
             self._left_out["tags"] += 1
             return
         if shape.tag not in _SHAPES:
@@ -157,7 +158,7 @@ def _number(shape: ElementTree.Element, name: str, default: str | None = None) -
 
 
 def _mask_of_runs(shape: ElementTree.Element, size: tuple[int, int]) -> Rle | str:
-    """Convert runs along the rows of a box to a mask as runs down the columns of its picture."""
+    """Convert runs along the rows of a box to a mask with runs down the columns of the picture."""
     width, height = size
     left, top, across, down = (int(shape.attrib[name]) for name in ("left", "top", "width", "height"))
     if not (left >= 0 and top >= 0 and 0 < across <= width - left and 0 < down <= height - top):
@@ -187,7 +188,7 @@ def _mask_of_ellipse(shape: ElementTree.Element, size: tuple[int, int]) -> Rle |
 
 
 _SHAPES = {"mask": _mask_of_runs, "polygon": _mask_of_polygon, "box": _mask_of_box, "ellipse": _mask_of_ellipse}
-"""The shapes that have an area."""
+"""Converters of the shapes that have an area."""
 
 
 def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:

@@ -1,8 +1,10 @@
-"""DAVIS and YouTube-VOS: a folder of palette PNGs per video, one per frame, whose index is the object.
+"""Read and write DAVIS and YouTube-VOS: per video a folder of palette PNGs, one per frame.
 
-A pixel has one object. Of overlapping objects the smaller is drawn over the larger, and the lost pixels are reported.
-`objects.json` beside the folders has names and categories of objects. Without it, objects are named by number, with the
-category `unknown`.
+A palette index is an object.
+
+A pixel belongs to at most one object. If objects overlap, the smaller is drawn over the larger, and the lost pixels are
+reported. `objects.json` next to the folders has the names and categories of objects. Without this file, objects are
+named by number and have the category `unknown`.
 """
 
 from __future__ import annotations
@@ -31,18 +33,18 @@ OBJECTS_FILE = "objects.json"
 _MAX_BYTES = 2**26
 _MOST_OBJECTS = 255
 _VOID = 255
-"""DAVIS and Pascal VOC give this label to pixels that are of no object for sure, at edges for example."""
+"""Label of DAVIS and Pascal VOC for pixels without a clear object, for example at edges."""
 _REMEDY = "give a folder a video of PNGs of labels, named by frame, such as 00000.png"
 _ObjectName = tuple[str, str]
-"""Id and category."""
+"""Id and category of an object."""
 _Objects = dict[str, dict[Annotated[int, msgspec.Meta(ge=1, le=_MOST_OBJECTS)], _ObjectName]]
 
 
 def read(folder: Path) -> Iterator[MaskTracks | DataError]:
-    """Yield the videos of a folder; a DataError in place of an unusable video.
+    """Yield the videos of a folder. An unusable video is yielded as a DataError.
 
     Raises:
-        DataError: there is no such folder, or its objects.json cannot be read.
+        DataError: the folder is missing, or its objects.json cannot be read.
     """
     objects: _Objects = {}
     if (folder / OBJECTS_FILE).is_file():
@@ -90,7 +92,7 @@ def _read_video(folder: Path, objects: dict[int, _ObjectName]) -> MaskTracks:
 
 
 def _read_indices(path: Path, size: tuple[int, int] | None) -> NDArray[np.uint8]:
-    """Read the picture of a frame. Raises ValueError if its name is not a frame's, or it is not of `size`."""
+    """Read the picture of a frame. Raises ValueError if its name is not a frame number or its size is not `size`."""
     if not path.stem.isdecimal() or int(path.stem) >= MAX_FRAMES:
         raise ValueError("not named by their frame")
     picture = read_labels(path)
@@ -127,7 +129,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
 
 
 def _draw_picture(video: MaskTracks, masks: Mapping[str, Rle], numbers: Mapping[str, int]) -> tuple[np.ndarray, int]:
-    """Return the picture, and the number of mask pixels that it lacks."""
+    """Return the picture, and the number of mask pixels that overlaps hide."""
     planes = {name: decode_mask(rle) for name, rle in masks.items()}
     picture = np.zeros((video.height, video.width), dtype=np.uint8)
     for name in sorted(planes, key=lambda name: (-int(planes[name].sum()), name)):
@@ -137,7 +139,7 @@ def _draw_picture(video: MaskTracks, masks: Mapping[str, Rle], numbers: Mapping[
 
 
 def _palette() -> list[int]:
-    """Return the colours of DAVIS and Pascal VOC: bits of an index go to red, green and blue in turn."""
+    """Return the colours of DAVIS and Pascal VOC. The bits of an index go to red, green and blue in turn."""
     return [
         sum((index >> (3 * step + channel) & 1) << (7 - step) for step in range(3))
         for index in range(256)

@@ -1,8 +1,8 @@
-"""Exports our runs as released run folders (docs/upstream/barista.md, "Runs"), under the released rules.
+"""Export our runs as released run folders (docs/upstream/barista.md, "Runs"), by the released rules.
 
-Each repetition of a run is written separately, as by the released harness. Data that our records lack gets the
-release's default: no counted retries, one request at a time, no ids of responses. For an imported run, the original
-values were saved and are used.
+Each repetition of a run gets its own folder, as in the released harness. Data that our records lack gets the release's
+defaults: no counted retries, one request at a time, no response ids. For an imported run, the saved original values are
+used.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _DEFAULTS = {"timeout_sec": 180.0, "max_retries": 3, "vertexai": False}
 
 
 class JudgeScores(NamedTuple):
-    """Scores of all repetitions; empty without a judge.
+    """A judge's scores of all repetitions. Empty without a judge.
 
     Args:
         judge: name of the judge's model.
-        replaced: an imported run has another judge than the original, so the saved scores are no longer valid.
+        replaced: whether an imported run has another judge than originally, so the saved scores are invalid.
     """
 
     judge: str = ""
@@ -57,9 +57,9 @@ class JudgeScores(NamedTuple):
 
 
 class RepetitionFiles:
-    """The released files of one repetition, `run`; `contents` are the imported folder's, if any.
+    """Builds the released files of one repetition, `run`. `contents` holds the files of the imported folder, if any.
 
-    Floats are computed from the exported records, in their order.
+    Floats are computed from the exported records, in the order of the records.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class RepetitionFiles:
         )
         own_metrics = self._compute_metrics(own_records, predictions, config)
         metrics = contents.record(released_folder.METRICS, own_metrics)
-        # Scores that we compute, since a file may lack any, and fields that only the file has.
+        # Take scores that we compute, since a file may lack scores, and fields that only the file has.
         runner_metrics = released_folder.RUNNER_METRICS
         shown_metrics = own_metrics | {k: v for k, v in metrics.items() if k in runner_metrics and v is not None}
         source = contents.text(released_folder.EXAMPLES_SOURCE, f"{self._own_run.description.data.path}\n")
@@ -131,7 +131,10 @@ class RepetitionFiles:
 
     @property
     def _provider(self) -> str:
-        """Return the provider of an imported run, else the provider by how the model was reached."""
+        """Return the provider of an imported run.
+
+        For other runs, derive the provider from the way the model was reached.
+        """
         settings = self._model.settings
         return settings.get("provider") or ("openai_compat" if "base_url" in settings else "local")
 
@@ -140,7 +143,7 @@ class RepetitionFiles:
             boxes = {"bbox_format": self._box_format.order, "bbox_scale": self._box_format.scale}
             return boxes | self._judging_params()
         if self._task.name == "relations":
-            # A set has one look for all its marks.
+            # All marks of a set look the same.
             look = cast("dict[str, float]", self._own_run.examples.examples[0].inputs["marks"])
             size = look["font_size"]
             return {
@@ -158,7 +161,7 @@ class RepetitionFiles:
         return {"geval_criteria": criteria} | ({"judge_model": judge} if scores and judge != self._model.name else {})
 
     def _line(self, example: Example) -> JsonObject:
-        # A line that was read from a released file brings its sentence.
+        # A line from a released file already has its sentence.
         is_released = "question" in example.metadata
         return dict(released_record(example, None if is_released else self._task.frozen_question(example)))
 
@@ -184,7 +187,6 @@ class RepetitionFiles:
         }
 
     def _with_scores(self, record: JsonObject) -> JsonObject:
-        """Return the record with the judge's scores."""
         scores = self._judging.scores.get((record["example_id"], self._repetition))
         if not scores:
             return record
@@ -198,7 +200,7 @@ class RepetitionFiles:
     def _compute_metrics(
         self, own_records: Sequence[JsonObject], released_records: Sequence[JsonObject], config: JsonObject
     ) -> JsonObject:
-        """Return the scores of results that we compute: files from others may lack anything."""
+        """Return scores from our own computation, since files of other programs may lack scores."""
         examples = {example.example_id: example for example in self._own_run.examples.examples}
         records = [
             ReleasedRecord(
@@ -228,7 +230,7 @@ def _error(sample: ScoredSample) -> str | None:
 
 
 def _token_totals(predictions: Sequence[JsonObject]) -> JsonObject:
-    """Return sums over the records with any usage; empty without such records."""
+    """Return sums over the records that report usage. Empty without such records."""
     if not any(record.get("usage") for record in predictions):
         return {}
     names = ("input_tokens", "output_tokens", "thinking_tokens")
@@ -251,12 +253,12 @@ def _usage(record: SampleRecord) -> JsonObject | None:
 
 
 NO_VERDICT = "geval_error: "
-"""The beginning of a judge's reason for giving no score."""
+"""Prefix of a judge's reason for a missing score."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedRun:
-    """The exported folders: one per repetition, and the total number of records."""
+    """The exported folders, one per repetition, and the total number of records."""
 
     folders: tuple[Path, ...]
     task: str
@@ -272,17 +274,17 @@ def export_run(
     data: str | Path | None = None,
     root: str | Path | None = None,
 ) -> ExportedRun:
-    """Write a run folder in the released layout: in `out`, or for several repetitions in one folder each below it.
+    """Write a run folder in the released layout.
 
-    An imported run is exported as it was. Samples of our runs that were never asked get no records.
+    A single repetition is written to `out`. Several repetitions get one folder each in `out`. An imported run is
+    exported as it was. Samples of our runs that were never asked have no records.
 
     Args:
-        judge: the folder below RUN/judges with the scores; None uses the judge of the imported run, else the only
-            judge.
+        judge: the folder below RUN/judges with the scores. None uses the judge of the imported run, or the only judge.
 
     Raises:
-        ConfigError: `out` is taken, the run is of another benchmark or protocol, or the judge has to be named.
-        DataError: the folder is not a run, or the dataset is another one than was run.
+        ConfigError: `out` is in use, the run has another benchmark or protocol, or several judges require a choice.
+        DataError: the folder is not a run, or the dataset is not the dataset that was run.
     """
     out = Path(out).absolute()
     check_target(out)
@@ -297,7 +299,7 @@ def export_run(
     ]
     if len(repetitions) == 1:
         names = ["."]
-    else:  # folders are called as before the import, if that tells them apart
+    else:  # folders keep their names from before the import, if the names are distinct
         imported = [source.folder for source in own_run.description.imported]
         is_usable = len(set(imported)) == len(imported) > 1 and all(map(valid_video_id, imported))
         names = [imported[index] if is_usable else f"repetition_{index}" for index in repetitions]
@@ -361,7 +363,10 @@ def _read_judge_scores(
 
 
 def _released_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, ReleasedScore]:
-    """Return criterion -> mean of its draws and first draw's reason, without criteria that were never requested."""
+    """Map each criterion to the mean of its draws and the first draw's reason.
+
+    Criteria without requested verdicts are left out.
+    """
     scores: dict[str, ReleasedScore] = {}
     for criterion in dict.fromkeys(verdict.criterion for verdict in verdicts):
         answered_verdicts = [v for v in verdicts if v.criterion == criterion and v.status != MISSING]

@@ -1,9 +1,9 @@
-"""A run as a dataset that FiftyOne imports, written without FiftyOne (docs/integrations.md has its import, tested).
+"""Write a run as a dataset for FiftyOne, without FiftyOne itself. docs/integrations.md shows a tested import.
 
-metadata.json lists the fields of samples, samples.json has the samples as MongoDB's extended JSON, data/ the images
+metadata.json lists the fields of samples. samples.json has the samples as MongoDB's extended JSON. data/ has the images
 that the model saw. A sample is one image of one logged answer, identified by `example_id`, `run` and `image`. Its boxes
-are detections by kind (`reference`, `predicted`, `given`), as fractions of the image, with masks if the task has them.
-The texts of answer and reference, which may be megabytes of masks, are only on the first image of an answer.
+are detections by kind (`reference`, `predicted`, `given`), in fractions of the image. They have masks if the task has
+masks. The texts of answer and reference may be megabytes of masks, so only the first image of an answer has them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from barista_bench.scene_graph.masks import decode_mask
 
 log = logging.getLogger(__name__)
 VERSION = "1.0.0"
-"""The format's: FiftyOne brings datasets of older versions to its own when it imports them."""
+"""Version of the format. FiftyOne converts datasets of older versions to its own version at import."""
 _QUALITY = 90
 Document = dict[str, Any]
 
 
 class FiftyOneCounts(NamedTuple):
-    """Numbers of samples written, and of examples left out because their images cannot be decoded."""
+    """The number of samples written, and of examples left out because their images cannot be decoded."""
 
     samples: int
     left_out: int
@@ -51,13 +51,13 @@ def write_fiftyone(
 ) -> FiftyOneCounts:
     """Write the images, boxes, masks, answers and scores of a run folder.
 
-    Import it with `fiftyone.Dataset.from_dir(out, fiftyone.types.FiftyOneDataset)`. Same run, same bytes. An example
-    whose images cannot be decoded is left out, with a warning.
+    Import the dataset with `fiftyone.Dataset.from_dir(out, fiftyone.types.FiftyOneDataset)`. Equal runs give equal
+    bytes. An example whose images cannot be decoded is left out with a warning.
 
     Raises:
-        ConfigError: `out` is taken.
-        DataError: the folder is not a run that can be scored, or none of its images can be decoded.
-        TaskError: the code of the task raised on a sample; all else is written.
+        ConfigError: `out` is in use.
+        DataError: the folder is not a run that can be scored, or its images cannot be decoded.
+        TaskError: the task's code raised an error on a sample. All other data is written.
     """
     out = Path(out).absolute()
     check_target(out)
@@ -140,7 +140,7 @@ def _detections(kind: str, name: str, overlays: Iterable[Overlay], image: Image.
 
 
 def _mask(overlay: Overlay, image: Image.Image) -> Document | None:
-    """Return the part of a mask inside the box, in FiftyOne's array format: NumPy's file format, compressed by zlib."""
+    """Return the part of a mask inside the box in FiftyOne's array format (a NumPy file compressed with zlib)."""
     if overlay.mask is None:
         return None
     mask = decode_mask(overlay.mask)
@@ -192,7 +192,7 @@ def _field(name: str, kind: str, *, subfield: str | None = None, **extra: object
 
 
 def _without_dots(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Replace dots, which separate levels in MongoDB's names."""
+    """Replace dots in names, since dots separate levels in MongoDB."""
     return {name.replace(".", "_"): value for name, value in metrics.items()}
 
 

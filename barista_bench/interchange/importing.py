@@ -1,8 +1,8 @@
-"""Converts released run folders to our run folders, for `score`, `report` and `export run`.
+"""Convert released run folders to our run folders, for `score`, `report` and `export run`.
 
-A folder has `predictions.jsonl` and `benchmark_examples.jsonl`. Each folder becomes one run of the new folder;
-model, provider, settings, task and examples must be the same in all. The release's statement about a sample
-determines its status:
+A folder has `predictions.jsonl` and `benchmark_examples.jsonl`. Each folder becomes one repetition of the new folder.
+All folders must have the same model, provider, settings, task and examples. The released record of a sample determines
+its status:
 
 | the release's record | status here |
 |---|---|
@@ -13,8 +13,8 @@ determines its status:
 | no error, `finish_reason` names the token limit | truncated, and counts |
 | otherwise | ok, or parse_error where our parser cannot read it |
 
-Scores of a judge become verdicts in a judge's folder (`judging/released_verdicts.py`). Data without a field in our
-samples is saved beside the log (`released_folder.py`). Records keep their order, since the release's scores depend on
+A judge's scores become verdicts in a judge's folder (`judging/released_verdicts.py`). Data without a field in our
+samples is saved next to the log (`released_folder.py`). Records keep their order, since the release's scores depend on
 it.
 """
 
@@ -67,17 +67,17 @@ _KEPT_VERDICT = "our parser reads it; the release's verdict stands, so that scor
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """The imported run, and differences of our parser and scores from the release's. There should be none.
+    """The imported run, and the differences between our and the release's readings and scores. There should be none.
 
     Args:
         repetitions: number of folders.
-        unanswered: examples times runs without any record: they are missing in the coverage.
-        judged: samples with a judge's scores.
-        kept_failures: samples that only our parser can read; they stay failures.
-        new_failures: samples that only the release could read.
-        other_results: samples whose `task_result` differs from our result for the same answer.
-        other_metrics: keys of `metrics.json` that differ from our scores of the same records.
-        faults: errors that the task's parser raised; for these samples the release's result stays.
+        unanswered: number of samples (examples x repetitions) without a record. The coverage shows them as missing.
+        judged: number of samples with a judge's scores.
+        kept_failures: number of samples that only our parser can read. They stay failures.
+        new_failures: number of samples that only the release could read.
+        other_results: number of samples whose `task_result` differs from our result for the same answer.
+        other_metrics: keys of `metrics.json` whose values differ from our scores of the same records.
+        faults: errors that the task's parser raised. These samples keep the release's result.
     """
 
     folder: Path
@@ -103,21 +103,21 @@ def import_run(
     benchmark: str = "barista",
     options: Mapping[str, object] | None = None,
 ) -> ImportedRun:
-    """Make a run folder from one folder of the released harness, or from several as repetitions.
+    """Make a run folder from folders of the released harness. Each folder becomes a repetition.
 
     Args:
-        folders: of the released harness, in the order of the runs.
-        out: the new folder; must not exist, or be empty.
+        folders: folders of the released harness, in the order of the repetitions.
+        out: the new folder. It must be missing or empty.
         examples: the frozen file that was run, if a folder lacks `benchmark_examples.jsonl`.
-        root: the release; needed if the frozen file omits data, and to show pictures in reports.
-        box_format: the requested format of boxes; None uses the run's settings, or without settings the release's
-            convention for the model's architecture.
-        options: of the task.
+        root: the release. It is needed if the frozen file omits data, and to show pictures in reports.
+        box_format: the box format that the prompts requested. None uses the run's settings, or if they do not set it,
+            the release's format for the model's architecture.
+        options: options of the task.
 
     Raises:
-        DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;
-            names file and lines.
-        ConfigError: `out` is taken, the folders are not runs of the same task and model, or the box format is unknown.
+        DataError: a file is missing or damaged. Or a record is repeated, belongs to no example, or belongs to another
+            task or model. The message names the file and the lines.
+        ConfigError: `out` is in use, the folders are not runs of the same task and model, or the box format is unknown.
     """
     paths = [Path(folders)] if isinstance(folders, str | Path) else [Path(folder) for folder in folders]
     out = Path(out).absolute()
@@ -143,7 +143,7 @@ def format_of_architecture(model: str, provider: str | None) -> BoxFormat:
     """Return the release's box format for a model's architecture.
 
     Raises:
-        ConfigError: the architecture is not in the release.
+        ConfigError: the release does not cover the architecture.
     """
     for text in (model, provider or ""):
         formats = {
@@ -160,7 +160,7 @@ def format_of_architecture(model: str, provider: str | None) -> BoxFormat:
 
 
 def _prompts(released: Sequence[ReleasedRun]) -> PromptTexts:
-    """Return a wording for the release's prompts, built from the sent texts."""
+    """Build a wording for the release's prompts from the texts that were sent."""
     prompt_texts = sorted({record.prompt_text or "" for run in released for record in run.predictions})
     text = "The released harness asked this in its own words: see prompt_text in its predictions.jsonl."
     sha256 = digest(*prompt_texts)
@@ -168,7 +168,7 @@ def _prompts(released: Sequence[ReleasedRun]) -> PromptTexts:
 
 
 class _Importer:
-    """Turns records into samples and writes the run folder."""
+    """Converts records to samples and writes the run folder."""
 
     def __init__(self, task: Task, released: Sequence[ReleasedRun], box_format: BoxFormat) -> None:
         self.task, self.released, self.box_format, self.first = task, released, box_format, released[0]
@@ -183,7 +183,7 @@ class _Importer:
         self.differences: list[KeptFields] = []
 
     def write(self, folder: Path, out: Path, root: str | Path | None) -> None:
-        """Write the run folder; it will be moved to `out`."""
+        """Write the run folder. The caller moves it to `out` later."""
         records = [
             self._sample_record(prediction, repetition)
             for repetition, run in enumerate(self.released)
@@ -194,13 +194,13 @@ class _Importer:
         with Shard().file(folder, "sessions").open("w", encoding="utf-8") as file:
             for run in self.released:
                 latency = sum(prediction.latency_ms or 0.0 for prediction in run.predictions) / 1000
-                # Requests may have run side by side: no seconds of the run, and no rates are made from them.
+                # Requests may have run in parallel, so their times give no total seconds and no rates.
                 file.write(json.dumps({"seconds": {"latency": latency}}) + "\n")
         if self.scores:
             write_released_judge(folder, self.first.judge, self.first.provider, self.scores)
         if self.task.protocol != "release":
             return
-        # The released files are made again from the new folder; differences from the originals are saved.
+        # Make the released files again from the new folder, and save the differences from the originals.
         own_run, judging = read_samples(folder), JudgeScores(self.first.judge, self.scores)
         for repetition, run in enumerate(self.released):
             contents = OriginalContents(run.original, repetition)
@@ -226,7 +226,7 @@ class _Importer:
         )
 
     def _description(self, fingerprints: set[str], out: Path, root: str | Path | None) -> RunDescription:
-        """Return `run.json`, whose `imported` describes its origin."""
+        """Return the content of `run.json`. Its field `imported` describes the origin."""
         return run_description(
             out,
             self.task,
@@ -270,7 +270,10 @@ class _Importer:
         )
 
     def _status(self, prediction: ReleasedPrediction) -> tuple[Status, str | None]:
-        """Return status and reason; `_KEPT_VERDICT` means that the text must be omitted to preserve the verdict."""
+        """Return the status and its reason.
+
+        `_KEPT_VERDICT` means that the text must be omitted to preserve the status.
+        """
         ending, error = meaning_of(prediction.finish_reason), prediction.error or ""
         unread = error.startswith(PARSE_ERROR)
         if error.startswith(PROVIDER_ERROR) or (prediction.raw_text is None and not unread):
@@ -292,7 +295,6 @@ class _Importer:
 
 
 def _judge_scores(released: Sequence[ReleasedRun]) -> ReleasedScores:
-    """Return the judge's scores of each judged sample."""
     scores: dict[tuple[str, int], dict[str, ReleasedScore]] = {}
     for repetition, run in enumerate(released):
         for prediction in run.predictions:

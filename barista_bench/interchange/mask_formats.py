@@ -1,4 +1,4 @@
-"""Masks of videos in the formats of other tools: COCO video (lossless, recommended), CVAT 1.1 and DAVIS.
+"""Read and write masks of videos in COCO video (lossless, recommended), CVAT 1.1 and DAVIS.
 
 | format | files | identity | lost data |
 |---|---|---|---|
@@ -22,13 +22,13 @@ _WRITERS = {"coco_video": coco_video.write, "cvat": cvat.write, "davis": davis.w
 
 
 def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks | DataError]:
-    """Read the videos of a file or folder; a DataError in place of an unusable video.
+    """Read the videos of a file or folder. An unusable video is yielded as a DataError.
 
-    An unreadable record is counted in `MaskTracks.left_out`, and affects no other.
+    Unreadable records are counted in `MaskTracks.left_out` and do not affect other records.
 
     Raises:
         ConfigError: the format is unknown.
-        DataError: the file is not of this format.
+        DataError: the file does not have this format.
     """
     if name not in _READERS:
         raise ConfigError(f"format {name!r} is not read. Fix: give --format {', '.join(_READERS)}")
@@ -36,7 +36,7 @@ def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks | DataError
 
 
 def write_mask_tracks(tracks: Iterable[MaskTracks], out: Path, name: str) -> list[str]:
-    """Write videos to a new folder. Returns the written and the lost data, one line per video.
+    """Write videos to a new folder. Return one line per video on written and lost data.
 
     Raises:
         ConfigError: the format is unknown, or the folder is not empty.

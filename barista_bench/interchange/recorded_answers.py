@@ -1,7 +1,7 @@
-"""Imports answers that another harness recorded, and exports answers for a benchmark's leaderboard.
+"""Import answers that another harness recorded, and export answers for a benchmark's leaderboard.
 
-`Benchmark.formats` read recorded answers into our run folders. `Benchmark.submission` makes a leaderboard's file from a
-run folder.
+`Benchmark.formats` convert recorded answers to our run folders. `Benchmark.submission` makes a leaderboard's file from
+a run folder.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ log = logging.getLogger(__name__)
 
 _GENERATION = asdict(GenerationConfig())
 NAMED = 20
-"""Problems that are named one by one."""
+"""Maximum number of problems that are listed one by one."""
 
 
 def known_formats() -> dict[str, str]:
-    """Return format name -> the benchmark that reads it."""
+    """Map each format's name to the benchmark that reads it."""
     return {name: benchmark.name for benchmark in BENCHMARKS.values() for name in benchmark.formats}
 
 
@@ -51,17 +51,17 @@ def import_recorded(
     model: str | None = None,
     options: Mapping[str, object] | None = None,
 ) -> list[Path]:
-    """Make a run folder for each task that `predictions` answer.
+    """Make a run folder for each task with answers in `predictions`.
 
     Args:
-        predictions: file or folder in the format `form`, one of `known_formats`.
-        out: parent of the run folders, each named after its task; none may exist yet.
+        predictions: file or folder in the format `form`, which is one of `known_formats`.
+        out: parent of the run folders. Each is named after its task and must not exist yet.
         model: the model's name, if the files do not contain it.
-        options: of the tasks; each uses the options that it has.
+        options: options of the tasks. Each task uses the options that it has.
 
     Raises:
-        ConfigError: the format is unknown, or a folder is there already.
-        DataError: the predictions cannot be read; names file and place.
+        ConfigError: the format is unknown, or a folder already exists.
+        DataError: the predictions cannot be read. The message names the file and the place.
     """
     formats = known_formats()
     if form not in formats:
@@ -79,7 +79,7 @@ def import_recorded(
     unknown = set(options or {}) - {name for answers in recorded for name in answers.task.options}
     if unknown:
         raise ConfigError(f"no task here has an option {sorted(unknown)[0]!r}. Fix: leave it out")
-    # All of it before the first folder is written, so that nothing is left behind.
+    # Convert everything before the first folder is written, so that an error leaves no folders.
     planned = []
     for answers in recorded:
         task_options = {name: value for name, value in (options or {}).items() if name in answers.task.options}
@@ -121,7 +121,7 @@ def _write_run(task: Task, recorded: RecordedAnswers, out: Path, form: str, mode
 def write_imported(
     folder: Path, described: RunDescription, examples: Sequence[Example], records: Iterable[SampleRecord]
 ) -> None:
-    """Write the files of a run folder with answers from elsewhere; it contains its examples."""
+    """Write a run folder with answers from another program. The folder contains its examples."""
     write_frozen(examples, folder / OWN_EXAMPLES)
     with SampleLog(Shard().file(folder, "samples")) as samples:
         for record in records:
@@ -167,18 +167,18 @@ def write_submission_file(
     data: str | Path | None = None,
     allow_incomplete: bool = False,
 ) -> tuple[Path, int]:
-    """Write one run's answers in their benchmark's format. References may be hidden.
+    """Write the answers of one repetition in the format of their benchmark. References may be hidden.
 
     Args:
         repetition: the repetition, from 0.
-        allow_incomplete: allow missing questions: not yet answered, lost to infrastructure, or excluded by the run's
-            `limit`.
+        allow_incomplete: whether questions may be missing: not answered yet, lost to infrastructure errors, or excluded
+            by `limit`.
 
     Returns:
         The path written, and the number of answers.
 
     Raises:
-        ConfigError: the benchmark has no such file, or `out` lies in a folder that a command made.
+        ConfigError: the benchmark has no such file, or `out` lies in a folder that one of our commands made.
         DataError: the folder is not a run, or the run is not finished.
     """
     check_place(Path(out))

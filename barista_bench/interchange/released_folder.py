@@ -1,8 +1,8 @@
-"""A released run folder: its files, the fields that we read, and how they are written.
+"""Define the files of a released run folder, the fields that we read, and how files are written.
 
-Fields that we read have a type here; all others are copied unread. If a released folder contains data that our run has
-no field for, `released.jsonl` of the imported run folder stores it: import makes every file of the released folder
-again from our run, and saves the differences. Export restores them.
+Fields that we read have a type here. All other fields are copied unread. A released folder may contain data for which
+our run has no field. So import makes every released file again from our run, and saves the differences in
+`released.jsonl` of the imported run folder. Export restores the differences.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from barista_bench.files.reading import read_json_lines
 CONFIG, EXAMPLES, EXAMPLES_SOURCE = "run_config.json", "benchmark_examples.jsonl", "benchmark_examples_source.txt"
 PREDICTIONS, ERRORS, METRICS, SUMMARY = "predictions.jsonl", "errors.jsonl", "metrics.json", "summary.txt"
 DIRECTORY = "Run directory: "
-"""The beginning of the first line of `summary.txt`; the original folder of the run follows."""
+"""Start of the first line of `summary.txt`. The original folder of the run follows."""
 PROVIDER_ERROR, PARSE_ERROR = "provider_error:", "parse_error:"
-"""Beginnings of the `error` of a record."""
+"""Prefixes of a record's `error`."""
 UNREADABLE = f"{PARSE_ERROR} could not parse response"
 CONFIG_KEYS = (
     *("concurrency", "dataset_root", "debug_samples", "model", "output_dir", "system_prompt", "task", "task_params"),
@@ -34,14 +34,17 @@ MODEL_KEYS = (
     *("api_key_env", "api_version", "base_url", "location", "max_output_tokens", "max_retries", "model", "project"),
     *("provider", "temperature", "thinking_level", "timeout_sec", "vertexai"),
 )
-"""All keys of `run_config.json`, and of its `model`; the release refuses other keys, and no key is a secret."""
+"""All keys of `run_config.json` and of its `model`.
+
+The release refuses other keys. No value of these keys is a secret.
+"""
 SCORE_PREFIX = "geval_"
-"""The beginning of a judge's keys in a `task_result`."""
+"""Prefix of a judge's keys in a `task_result`."""
 MEAN_SCORE = "geval_mean_score"
 MAX_LINE = 64 * 2**20
-"""Bytes of one line of a JSONL file; a longer one is refused."""
+"""Maximum bytes of a line in a JSONL file. Longer lines are refused."""
 LARGEST = 2**53
-"""The largest count or time; sums are exact up to it."""
+"""Largest count or time. Sums are exact up to this number."""
 
 JsonObject = dict[str, Any]
 Number = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
@@ -50,7 +53,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class Usage(msgspec.Struct):
-    """Token usage. A server may report any value: sums omit unusual counts."""
+    """Token usage. A server may report any value, so sums omit implausible counts."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -103,7 +106,7 @@ class ReleasedConfig(msgspec.Struct):
 
 
 class RunnerMetrics(msgspec.Struct):
-    """The run's fields in `metrics.json`."""
+    """The fields about the run in `metrics.json`."""
 
     wall_clock_ms: Number | None = None
     concurrency: Count | None = None
@@ -116,11 +119,11 @@ class RunnerMetrics(msgspec.Struct):
 
 RUNNER_METRICS = frozenset(RunnerMetrics.__struct_fields__)
 SCHEMAS: dict[str, type[msgspec.Struct]] = {CONFIG: ReleasedConfig, METRICS: RunnerMetrics, PREDICTIONS: ReleasedAnswer}
-"""Schemas by file; of other files no field is looked at."""
+"""Schemas by file. Fields of other files are not read."""
 
 
 def check_record(values: Mapping[str, Any], schema: type[StructT], where: object) -> StructT:
-    """Return values as a typed record. Raises DataError, naming the field, for values of another type."""
+    """Return values as a typed record. If a value has another type, raise a DataError that names the field."""
     try:
         return msgspec.convert(values, schema)
     except msgspec.ValidationError as error:
@@ -129,7 +132,7 @@ def check_record(values: Mapping[str, Any], schema: type[StructT], where: object
 
 @dataclass(frozen=True, slots=True)
 class ReleasedFolder:
-    """Content of one run folder; None for a missing file. `errors.jsonl` follows from the predictions."""
+    """Content of one run folder. A missing file is None. `errors.jsonl` is derived from the predictions."""
 
     config: JsonObject | None
     examples: tuple[JsonObject, ...]
@@ -140,7 +143,7 @@ class ReleasedFolder:
 
     @property
     def directory(self) -> str | None:
-        """The original path of the run's folder, from its summary."""
+        """Return the original path of the run's folder, from its summary."""
         first_line = (self.summary or "").partition("\n")[0]
         return first_line.removeprefix(DIRECTORY) if first_line.startswith(DIRECTORY) else None
 
@@ -158,7 +161,7 @@ class ReleasedFolder:
 
 
 def as_json(value: object) -> str:
-    """Return JSON in one line, as in the release's JSONL files."""
+    """Return JSON on one line, as in the release's JSONL files."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -166,12 +169,12 @@ KEPT_FILE = "released.jsonl"
 
 
 class KeptFields(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Fields that differ in one file of one run, or in one line of it.
+    """Fields that differ in a file of one repetition, or in a line of the file.
 
     Args:
-        values: the release's fields.
-        absent: fields that the release does not have.
-        text: the complete content of files that are not JSON.
+        values: the release's values of differing fields.
+        absent: fields that the release lacks.
+        text: the complete content if the file is not JSON.
     """
 
     repetition: int
@@ -183,7 +186,7 @@ class KeptFields(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class OriginalContents:
-    """The contents of the original folder; `differences` collects where our version differs."""
+    """The contents of the original folder. `differences` collects the differences of our version."""
 
     def __init__(self, original: ReleasedFolder, repetition: int) -> None:
         self._repetition = repetition
@@ -203,7 +206,7 @@ class OriginalContents:
         original = self._records.get((file, example_id))
         if original is None:
             return own_record
-        # As text, since Python holds 1, 1.0 and true for equal.
+        # Compare as text, since 1, 1.0 and True are equal in Python.
         values = {
             name: value
             for name, value in original.items()
@@ -224,7 +227,7 @@ class OriginalContents:
 
 
 class RestoredContents:
-    """Contents made from our run, with the saved fields restored; other runs have no saved fields."""
+    """Contents made from our run, with saved fields restored. Only imported runs have saved fields."""
 
     def __init__(self, kept: Iterable[KeptFields], repetition: int) -> None:
         self._kept = {(entry.file, entry.example_id): entry for entry in kept if entry.repetition == repetition}
@@ -241,11 +244,11 @@ class RestoredContents:
 
 
 ReleasedContents = OriginalContents | RestoredContents
-"""The released form of our run's files, file by file."""
+"""Gives the released form of each file of our run."""
 
 
 def _without_scores(record: Mapping[str, Any]) -> JsonObject:
-    """Return a record of `predictions.jsonl` without a judge's scores, which the judge's folder holds."""
+    """Return a record of `predictions.jsonl` without the judge's scores. The judge's folder holds them."""
     result = record.get("task_result")
     if not isinstance(result, dict):
         return dict(record)
@@ -258,7 +261,10 @@ def write_kept_fields(differences: Sequence[KeptFields], folder: Path) -> None:
 
 
 def read_kept_fields(folder: Path) -> list[KeptFields]:
-    """Return the saved fields of an imported run; empty for another run. Raises DataError, naming the damaged line."""
+    """Return the saved fields of an imported run.
+
+    Other runs have none. Raises a DataError that names a damaged line.
+    """
     path = folder / KEPT_FILE
     if not path.is_file():
         return []
@@ -278,15 +284,16 @@ _MEAN = "mean_geval_"
 
 
 def summary_text(task: str, metrics: JsonObject, directory: str, *, total_tokens: int) -> str:
-    """Write `summary.txt`, from `templates/summary.txt`, without a line end: the scores of `metrics.json` for people.
+    """Return the content of `summary.txt`, which shows the scores of `metrics.json` as text, without a line end.
 
-    The release adds random best and worst answers for referring, drawn without a seed: they are left out.
+    The template is `templates/summary.txt`. For the task referring, the release also adds random best and worst
+    answers, drawn without a seed. They are left out.
 
     Args:
-        task: its name in the release.
-        metrics: content of `metrics.json`.
-        directory: the run's folder, as shown.
-        total_tokens: sum over the records, shown if there is any usage.
+        task: the task's name in the release.
+        metrics: the content of `metrics.json`.
+        directory: the run's folder as shown in the text.
+        total_tokens: sum over the records. It is shown if any record reports usage.
     """
     texts = Environment(  # noqa: S701  (plain text: nothing is to be escaped)
         loader=PackageLoader(__package__), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

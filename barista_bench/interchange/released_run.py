@@ -1,4 +1,4 @@
-"""Reads released run folders, and checks that each holds one run of one model and task."""
+"""Read released run folders, and check that each folder holds one run of one model and task."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from barista_bench.interchange import released_folder
 from barista_bench.interchange.released_folder import JsonObject, ReleasedPrediction
 
 MAX_FILE = 2**24
-"""Bytes of each of the small files beside the lines."""
+"""Maximum bytes of each small file next to the JSONL files."""
 
 _GENERATION = {"temperature": "temperature", "max_output_tokens": "max_new_tokens", "thinking_level": "thinking_level"}
-"""Generation settings of `run_config.json`, and our names for them."""
+"""Maps generation settings of `run_config.json` to our names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class ReleasedRun:
     """One released run folder.
 
     Args:
-        examples: of the frozen file, in its order, with their `content_hash`.
-        predictions: in the order of the file and of `original`.
-        generation: generation settings of the run, under our names.
-        boxes: how the model writes boxes, from the settings; None if not set.
-        judge: the judge of the scores in the records, if any.
+        examples: examples of the frozen file, in its order, with their `content_hash`.
+        predictions: records in the order of the file and of `original`.
+        generation: generation settings of the run, by our names.
+        boxes: the box format from the settings, or None if not set.
+        judge: the judge that gave the scores in the records, if any.
         original: the complete content of the folder.
     """
 
@@ -62,11 +62,13 @@ class ReleasedRun:
 def read_released_run(
     folder: Path, examples: str | Path | None, root: str | Path | None, benchmark: str
 ) -> ReleasedRun:
-    """Read and check one folder; `examples` is the frozen file if it lies elsewhere, `root` as in `read_frozen`.
+    """Read and check one folder.
+
+    `examples` is the frozen file if it lies elsewhere. `root` is used as in `read_frozen`.
 
     Raises:
-        DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;
-            names every affected line.
+        DataError: a file is missing or damaged. Or a record is repeated, belongs to no example, or belongs to another
+            task or model. The message names every affected line.
     """
     frozen = Path(examples) if examples is not None else folder / released_folder.EXAMPLES
     for path in (folder / released_folder.PREDICTIONS, frozen):
@@ -114,14 +116,14 @@ def read_released_run(
 
 
 def _read_predictions(path: Path, example_ids: set[str]) -> list[tuple[JsonObject, ReleasedPrediction]]:
-    """Return every record, in its original and in its checked form."""
+    """Return every record in its original form and in its checked form."""
     problems: dict[str, list[int]] = defaultdict(list)
     seen_ids: set[str] = set()
     records: list[tuple[JsonObject, ReleasedPrediction]] = []
     try:
         for number, line in bounded_lines(path, released_folder.MAX_LINE):
             try:
-                # Not msgspec's own decoder: it refuses lone surrogates, which models do write.
+                # Do not use msgspec's decoder, since it refuses lone surrogates and models write them.
                 record = json.loads(line)
                 prediction = msgspec.convert(record, ReleasedPrediction)
             except (ValueError, RecursionError) as error:
@@ -141,7 +143,7 @@ def _read_predictions(path: Path, example_ids: set[str]) -> list[tuple[JsonObjec
 def _problems(
     prediction: ReleasedPrediction, first: ReleasedPrediction, seen_ids: set[str], example_ids: set[str]
 ) -> Iterator[str]:
-    """Yield faults of a record, given the first record and the example ids seen so far, `seen_ids`."""
+    """Yield the faults of a record. `first` is the first record, and `seen_ids` holds the example ids so far."""
     if prediction.example_id in seen_ids:
         yield "example_id repeats"
     if prediction.example_id not in example_ids:
@@ -163,7 +165,7 @@ def _problems(
 
 
 def _released_lines(path: Path) -> tuple[JsonObject, ...]:
-    """Return the lines of a frozen file in the released layout; empty for our layout, which has another `task_data`."""
+    """Return the lines of a frozen file in the released layout. Empty for our layout, whose `task_data` differs."""
     lines = read_json_lines(path, released_folder.MAX_LINE, json.loads, what="no frozen example", remedy="freeze again")
     return tuple(record for _, record in lines if not {"inputs", "target"} <= set(record["task_data"]))
 
@@ -182,7 +184,7 @@ def _read_object(path: Path) -> JsonObject | None:
 
 
 def _read_config(path: Path) -> JsonObject | None:
-    """Read the settings known to the release. Others, and values that look like secrets, are left out."""
+    """Read the settings that the release knows. Other settings, and values that look like secrets, are left out."""
     settings = _read_object(path)
     if settings is None:
         return None

@@ -1,7 +1,7 @@
-"""Logs scored runs to experiment trackers: settings, scores, coverage; no prompt, answer, example or server address.
+"""Log settings, scores and coverage of runs to experiment trackers.
 
-Each tracker's library is imported on use. The tracker decides where its data go: trackio and TensorBoard write files,
-wandb uploads unless WANDB_MODE forbids it.
+Prompts, answers, examples and server addresses are not logged. Each tracker's library is imported on use. The tracker
+decides where its data go. trackio and TensorBoard write files. wandb uploads data unless WANDB_MODE forbids it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def log_results(tracker: Tracker, results: Results, folder: Path) -> None:
     """Log a scored run as a new run of the tracker's project `barista_bench`.
 
     Args:
-        tracker: a tracker with its library installed.
-        results: of the run.
-        folder: of the run; TensorBoard's event files are written to its subfolder `tensorboard`.
+        tracker: name of a tracker whose library is installed.
+        results: results of the run.
+        folder: folder of the run. TensorBoard's event files go to its subfolder `tensorboard`.
 
     Raises:
         ConfigError: the tracker's library is not installed, or a setting looks like a key.
@@ -37,7 +37,7 @@ def log_results(tracker: Tracker, results: Results, folder: Path) -> None:
     settings, metrics = logged_settings(results), logged_metrics(results)
     refuse_credentials(f"{folder}: its settings", settings)
     name = f"{shared_name(results.model.label)} {results.dataset.benchmark}/{results.dataset.task}"
-    with redirect_stdout(greeting := io.StringIO()):  # stdout may be for programs
+    with redirect_stdout(greeting := io.StringIO()):  # a program may read stdout
         try:
             _log(tracker, name, settings, metrics, folder)
         except ImportError as error:
@@ -61,7 +61,7 @@ def _log(tracker: Tracker, name: str, settings: dict[str, Any], metrics: dict[st
             console="off",
             disable_code=True,
             disable_git=True,
-            x_disable_meta=True,  # command line, paths
+            x_disable_meta=True,  # leaves out command line and paths
             x_disable_machine_info=True,
             x_save_requirements=False,
         )
@@ -77,7 +77,7 @@ def _log(tracker: Tracker, name: str, settings: dict[str, Any], metrics: dict[st
 
 
 def logged_settings(results: Results) -> dict[str, Any]:
-    """Return the settings of the scores: the record that decides comparability, circumstances, versions.
+    """Return the settings of the scores: the comparability record, circumstances and versions.
 
     Only publishable settings of the model are included.
     """
@@ -96,7 +96,9 @@ def logged_settings(results: Results) -> dict[str, Any]:
 
 
 def logged_metrics(results: Results) -> dict[str, float]:
-    """Return scores by name: each mean, `/low` and `/high` of its 95% interval, `/std`; the coverage as `samples/`."""
+    """Return each mean by name, with `/low` and `/high` of its 95% interval and `/std`, and the coverage as
+    `samples/`.
+    """
     values = {name: metric.mean for name, metric in results.metrics.items()}
     for name, metric in results.metrics.items():
         beside = {"low": metric.low, "high": metric.high, "std": metric.std}

@@ -1,10 +1,11 @@
-"""Select the answers of a run that judges grade, and provide the judges that need no model.
+"""Select the answers of a run for judging, and provide the judges that need no model.
 
-For tasks that ask for reasons (`Task.rationale`) the reasoning is graded, for all others the content of `Task.judged`.
+If a task asks for reasons (`Task.rationale`), judges grade the reasoning. Otherwise they grade the content of
+`Task.judged`.
 
-The judge `lexical` turns the task's word overlap into scores. It is a lower bound: it ignores paraphrase, negation and
-who does what, so never publish its scores as a judge's. It lets you run all steps without a network. The judge `oracle`
-gives full marks to the reference and 0 to every other answer; it exists for tests.
+The judge `lexical` turns the task's word overlap into scores. Its scores are a lower bound: they ignore paraphrase,
+negation and the roles of actor and object. Never publish them as a judge's scores. With `lexical` you can run all steps
+without a network. The judge `oracle` is for tests. It gives full marks to the reference and 0 to every other answer.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 
 REASONING: Final = "reasoning"
-"""The method of judging reasons, and its one criterion."""
+"""Name of the method that judges reasoning, and of its only criterion."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctAnswer:
-    """One distinct answer: `item` is the digest of the judge's `view` of it, `sample` the first sample that gave it."""
+    """One distinct answer.
+
+    `item` is the digest of the judge's `view` of the answer, `sample` the first sample with it.
+    """
 
     item: str
     view: Judged | Rationale
@@ -40,12 +44,12 @@ class DistinctAnswer:
 
     @property
     def token(self) -> str:
-        """Return the id of the answer in ratings; it changes with the answer and with the question."""
+        """Return the id of the answer in ratings. The id changes if the answer or the question changes."""
         return self.item[:24]
 
 
 class AnsweredRun(Protocol):
-    """A run as judges read it: its task and its samples with their scores."""
+    """The part of a run that judges read: its task and its scored samples."""
 
     @property
     def task(self) -> Task: ...
@@ -59,8 +63,8 @@ class RunAnswers:
     """The finished samples of a run, in the order of its examples.
 
     Args:
-        answers: one entry per sample; equal answers are one object. None if there is nothing to judge: no readable
-            answer, or an empty one. As in the release, means leave these samples out; the coverage counts them.
+        answers: one entry per sample. Equal answers share one object. The entry is None if the answer is unreadable or
+            empty. As in the release, means leave these samples out, but the coverage counts them.
     """
 
     samples: list[ScoredSample]
@@ -79,20 +83,20 @@ class RunAnswers:
 
 
 def asks_for_reasons(task: Task) -> bool:
-    """Whether a judge of reasoning scores this task."""
+    """Return whether judges grade the reasoning in this task."""
     return type(task).rationale is not Task.rationale
 
 
 def form_id(form: ReplyForm, item: str, criterion: str) -> str:
-    """Return the id of the form for one answer and criterion; reasoning has a single criterion."""
+    """Return the id of the form for one answer and criterion. Reasoning has a single criterion."""
     return item if form is REASONING_FORM else f"{item}:{criterion}"
 
 
 def offline_judge(name: str, form: ReplyForm, metrics: Mapping[str, str | None], run: ScoredRun) -> ScriptedModel:
     """Return the judge `lexical` or `oracle` for the answers of a run.
 
-    `metrics` maps a criterion to the task's score, from 0 to 1, that `lexical` uses for it. Raises ConfigError if a
-    criterion names no such score.
+    `metrics` maps each criterion to the task score, from 0 to 1, that `lexical` uses. Raises ConfigError if a criterion
+    has no such score.
     """
     replies = {}
     for answer in RunAnswers.of(run).distinct:
@@ -106,7 +110,7 @@ def offline_judge(name: str, form: ReplyForm, metrics: Mapping[str, str | None],
 
 
 def whole_score(fraction: float, top: int) -> int:
-    """Return a score from 0 to 1 as a whole score from 0 to `top`, halves rounded up.
+    """Convert a score from 0 to 1 to a whole score from 0 to `top`. Halves are rounded up.
 
     >>> whole_score(0.0, 10), whole_score(0.25, 10), whole_score(0.949, 10), whole_score(1.0, 10)
     (0, 3, 9, 10)
@@ -145,7 +149,7 @@ def _lexical_score(form: ReplyForm, criterion: str, metric: str | None, answer: 
 
 
 def _oracle_score(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:
-    """Return full marks if the answer equals the reference after parsing, else 0."""
+    """Return full marks if the parsed answer equals the reference, and 0 otherwise."""
     info = run.results.model.box_format
     box_format, example = BoxFormat(info.order, info.scale), answer.sample.example
     parsed = run.task.parse(run.task.reference_answer(example, box_format), example.inputs, box_format)

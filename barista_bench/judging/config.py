@@ -15,7 +15,7 @@ from barista_bench.models import GenerationConfig
 from barista_bench.runs.ask.config import Count, ModelSettings, SpendingSettings, StoppingSettings
 
 OFFLINE = ("lexical", "oracle")
-"""Judges that work without a model: see `answers.py`."""
+"""Judges that work without a model (`answers.py`)."""
 
 
 class JudgeConfig(StoppingSettings, SpendingSettings, ModelSettings):
@@ -68,19 +68,19 @@ class JudgeConfig(StoppingSettings, SpendingSettings, ModelSettings):
 
     @property
     def as_model(self) -> ModelSettings:
-        """The judge as `load_model` takes it."""
+        """Return the judge's settings in the form that `load_model` takes."""
         return self.model_copy(update={"model": self.judge, "structured_output": self.is_held})
 
     @property
     def is_local(self) -> bool:
-        """Whether the judge is a checkpoint that runs on this machine."""
+        """Return whether the judge is a checkpoint that runs on this machine."""
         from barista_bench.runs.ask.catalog import is_checkpoint
 
         return not self.is_offline and is_checkpoint(self.judge)
 
     @property
     def is_held(self) -> bool:
-        """Whether the judge's replies are constrained to its form."""
+        """Return whether the judge's replies are constrained to its form."""
         if "structured_output" in self.model_fields_set:
             return self.structured_output
         return self.is_local and find_spec("llguidance") is not None
@@ -91,7 +91,7 @@ class JudgeConfig(StoppingSettings, SpendingSettings, ModelSettings):
 
     @property
     def verdicts(self) -> int:
-        """The number of draws: 1 for an offline judge, which always gives the same verdict."""
+        """Return the number of draws. It is 1 for an offline judge, since its verdict never varies."""
         return 1 if self.is_offline else self.verdicts_per_answer
 
     @property

@@ -1,8 +1,8 @@
-"""Measure how much the choice of the judge matters: the same answers under several judges (BARISTA paper, section A.6).
+"""Measure how scores of the same answers depend on the choice of the judge (BARISTA paper, section A.6).
 
-For each pair of judges and each metric: Kendall's tau-b of the models' ranking, the mean shift of their scores and its
-spread over the models (divisor n, as in the paper), and whether a judge prefers models of its own vendor. The formulas
-are in `metrics/judge_score/agreement.py`.
+The analysis covers each pair of judges and each metric. It computes Kendall's tau-b of the models' rankings, the mean
+shift of the models' scores, and the spread of the shift over models (divisor n, as in the paper). It also tests whether
+a judge prefers models of its own vendor. The formulas are in `metrics/judge_score/agreement.py`.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ VENDORS = {
     "moonshot": ("kimi",),
     "zhipu": ("glm",),
 }
-"""Beginnings of model names by vendor; `--vendor` overrides them."""
+"""Beginnings of model names by vendor. `--vendor` overrides this table."""
 
 
 class JudgeComparison(msgspec.Struct, frozen=True):
-    """Two judges on one metric, over the models that both judged.
+    """The comparison of two judges on one metric, over the models that both judged.
 
     Args:
         metric: e.g. `temporal_vqa: accuracy`, or with a category `temporal_vqa / state_change: mean`.
-        judges: the first is the one that shifts are measured from.
-        models, first, second: names, and their scores under the two judges.
-        tau: Kendall's tau-b of the two rankings; None where it is undefined.
-        shift, shift_sd: mean of second - first over the models, and its standard deviation (divisor n).
+        judges: names of the two judges. Shifts are measured from the first judge.
+        models, first, second: names of the models, and their scores under the first and the second judge.
+        tau: Kendall's tau-b of the two rankings, or None if it is undefined.
+        shift, shift_sd: mean and standard deviation (divisor n) of second - first over the models.
     """
 
     metric: str
@@ -66,13 +66,15 @@ class JudgeComparison(msgspec.Struct, frozen=True):
 
 
 class OwnVendor(msgspec.Struct, frozen=True):
-    """A model under a judge of its own vendor and under one of another.
+    """A model under a judge of its own vendor and under a judge of another vendor.
 
     Args:
-        rank, other_rank: place among the models under the own and the other judge, from 1; ties share the better one.
-        gain: score under the own judge minus score under the other.
-        gain_of_others: mean of that difference over the models of other vendors than the judge's; None without any.
-        preference: `gain` - `gain_of_others`: above 0, the judge is kinder to its own than to others.
+        rank, other_rank: rank among the models under the own judge and under the other judge, from 1. Tied models share
+            the better rank.
+        gain: score under the own judge minus score under the other judge.
+        gain_of_others: mean of this difference over models from other vendors than the own judge's vendor. None without
+            such models.
+        preference: `gain` - `gain_of_others`. Above 0, the judge favours its own vendor's model.
     """
 
     metric: str
@@ -91,7 +93,7 @@ class OwnVendor(msgspec.Struct, frozen=True):
 
 
 class SampleAgreement(msgspec.Struct, frozen=True):
-    """Agreement of two judges, answer by answer, on one criterion; see `metrics/judge_score` for the scores."""
+    """Agreement of two judges on one criterion, answer by answer. `metrics/judge_score` defines the scores."""
 
     criterion: str
     judges: tuple[str, str]
@@ -104,7 +106,10 @@ class SampleAgreement(msgspec.Struct, frozen=True):
 
 
 class LabelledJudgedRun(NamedTuple):
-    """The results of one judge on one run, with labels for both that are unique within their task."""
+    """The results of one judge on one run, with a label for the judge and for the run.
+
+    Labels are unique within a task.
+    """
 
     judged_run: JudgedRun
     judge: str
@@ -120,9 +125,10 @@ class LabelledJudgedRun(NamedTuple):
 
 
 class CrossJudge(msgspec.Struct, frozen=True):
-    """Several judges on the same answers, independent of the order of the runs.
+    """The analysis of several judges on the same answers. It does not depend on the order of the runs.
 
-    `scores` are by metric, judge and model; `coverage`, the fraction judged, by judge, then by task and model.
+    `scores` maps metric, judge and model to a score. `coverage` maps judge, then task and model, to the judged
+    fraction.
     """
 
     scores: dict[str, dict[str, dict[str, float]]]
@@ -133,7 +139,7 @@ class CrossJudge(msgspec.Struct, frozen=True):
 
 
 def compare(metric: str, scores: MetricScores, first: str, second: str) -> JudgeComparison | None:
-    """Compare two judges over the models that both judged; None if there are none.
+    """Compare two judges over the models that both judged. Return None without such models.
 
     >>> pair = compare("m", {"a": {"x": 0.5, "y": 0.7}, "b": {"x": 0.4, "y": 0.5}}, "a", "b")
     >>> pair.tau, round(pair.shift, 3), round(pair.shift_sd, 3)
@@ -156,7 +162,7 @@ def compare_all(scores: Mapping[str, MetricScores]) -> tuple[JudgeComparison, ..
 
 
 def own_vendor(comparisons: Sequence[JudgeComparison], vendors: VendorByName) -> tuple[OwnVendor, ...]:
-    """Return the self-preference probes: each model whose vendor is the vendor of exactly one of the two judges."""
+    """Return the self-preference probes: all models from the vendor of exactly one of the two judges."""
     probes: list[OwnVendor] = []
     for pair in comparisons:
         first, second = (dict(zip(pair.models, scores, strict=True)) for scores in (pair.first, pair.second))
@@ -172,14 +178,12 @@ def _probes(
     other_scores: Mapping[str, float],
     vendors: VendorByName,
 ) -> list[OwnVendor]:
-    """Return the probes of the first judge's vendor, from the scores of all models under the first and the second
-    judge.
-    """
+    """Return the probes for the first judge's vendor, from all models' scores under the first and the second judge."""
     vendor, other_vendor = (vendors.get(judge) for judge in judges)
     if vendor is None or vendor == other_vendor:
         return []
     gains = {model: scores[model] - other_scores[model] for model in scores}
-    # Models of the other judge's vendor would show that judge's preference instead.
+    # Models of the second judge's vendor would show the second judge's preference instead.
     neutral = [gain for model, gain in gains.items() if vendors.get(model, "") not in (vendor, other_vendor)]
     return [
         OwnVendor(
@@ -202,7 +206,7 @@ def _rank(scores: Mapping[str, float], model: str) -> int:
 
 
 def vendor_of(name: str) -> str | None:
-    """Return the vendor of a model, from the start of its name or of a part of its name; None if unknown.
+    """Return the vendor of a model by the start of its name or of a part of its name, or None if unknown.
 
     >>> vendor_of("served:gemini-2.5-flash"), vendor_of("org/Qwen3.5-9B"), vendor_of("lexical")
     ('google', 'alibaba', None)
@@ -213,10 +217,10 @@ def vendor_of(name: str) -> str | None:
 
 
 def cross_judge(judged_runs: Sequence[JudgedRun], vendors: Mapping[str, str] | None = None) -> CrossJudge:
-    """Analyse several judges on several runs, as `all_judged` returns them.
+    """Compare several judges on several runs. `judged_runs` comes from `all_judged`.
 
-    `vendors` maps names of judges or models to vendors and overrides the vendors in the names. Raises ConfigError if no
-    run has two judges, a run is given twice, or the judges cannot be compared: other examples, or another rubric.
+    `vendors` maps names of judges or models to vendors and overrides vendors found in the names. Raises ConfigError if
+    no run has two judges, a run is given twice, or judges of a task used different examples or rubrics.
     """
     _refuse_unlike(judged_runs)
     labels = label_runs(judged_runs)
@@ -240,7 +244,7 @@ def cross_judge(judged_runs: Sequence[JudgedRun], vendors: Mapping[str, str] | N
 def label_runs(judged_runs: Sequence[JudgedRun]) -> list[LabelledJudgedRun]:
     """Return every judged run with its labels, ordered by task, judge and model.
 
-    Raises ConfigError if two have the same task, judge and model, for example when a run is given twice.
+    Raises ConfigError if two judged runs have the same task, judge and model, for example if a run is given twice.
     """
     by_name: dict[tuple[str, str, str], LabelledJudgedRun] = {}
     models = model_labels([judged_run.run for judged_run in judged_runs])
@@ -255,7 +259,7 @@ def label_runs(judged_runs: Sequence[JudgedRun]) -> list[LabelledJudgedRun]:
 
 
 def judge_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
-    """Return the judges' names; a folder digest distinguishes two settings of one judge."""
+    """Return the judges' names. A folder digest distinguishes two settings of one judge."""
     names = [(judged_run.results.dataset.task, judged_run.results.judge.name) for judged_run in judged_runs]
     folders: dict[tuple[str, str], set[str]] = defaultdict(set)
     for judged_run, name in zip(judged_runs, names, strict=True):
@@ -267,15 +271,16 @@ def judge_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
 
 
 def model_labels(runs: Sequence[ScoredRun]) -> list[str]:
-    """Return the label of each run as `run_labels` has it, independent of the order of runs and of links to folders."""
+    """Return each run's label from `run_labels`. Labels do not depend on the order of runs or on links to folders."""
     by_folder = {run.folder.resolve(): run for run in runs}
     labels = run_labels([by_folder[folder] for folder in sorted(by_folder)])
     return [labels[by_folder[run.folder.resolve()].folder] for run in runs]
 
 
 def _vendors(labels: Sequence[LabelledJudgedRun], vendors_set: Mapping[str, str]) -> dict[str, str]:
-    """Return vendors by label: as given for the label, else by the model's name, since a folder's name shows no
-    vendor.
+    """Map labels to vendors.
+
+    If no vendor is set for a label, use the model's name, since a folder's name shows no vendor.
     """
     vendors = {}
     for label in labels:
@@ -287,7 +292,7 @@ def _vendors(labels: Sequence[LabelledJudgedRun], vendors_set: Mapping[str, str]
 
 
 def _metrics(label: LabelledJudgedRun) -> Iterator[tuple[str, float]]:
-    """Yield all scores of a judged run by name: overall scores, then the mean of each category."""
+    """Yield the names and values of a judged run's scores: the overall scores, then the mean of each category."""
     for name, metric in label.results.metrics.items():
         if name != MEAN or len(label.results.rubric.criteria) > 1:
             yield f"{label.task}: {name}", metric.mean
@@ -297,7 +302,7 @@ def _metrics(label: LabelledJudgedRun) -> Iterator[tuple[str, float]]:
 
 
 def _refuse_unlike(judged_runs: Sequence[JudgedRun]) -> None:
-    """Refuse judges of one task that read answers that are not comparable, or used different rubrics."""
+    """Refuse judges of one task if their answers are not comparable or their rubrics differ."""
     firsts: dict[str, JudgedRun] = {}
     for other in judged_runs:
         task = other.results.dataset.task
@@ -315,7 +320,7 @@ def _refuse_unlike(judged_runs: Sequence[JudgedRun]) -> None:
 
 
 def _refuse_lone_judges(labels: Sequence[LabelledJudgedRun]) -> None:
-    """Refuse runs if none has two judges, since judges are compared on the same run."""
+    """Refuse the runs if no run has two judges, since judges are compared on the same run."""
     judges: dict[tuple[str, str], set[str]] = defaultdict(set)
     for label in labels:
         judges[label.task, label.model].add(label.judge)
@@ -326,7 +331,7 @@ def _refuse_lone_judges(labels: Sequence[LabelledJudgedRun]) -> None:
 
 
 def _agreement(labels: Sequence[LabelledJudgedRun]) -> Iterator[SampleAgreement]:
-    """Yield the agreement of each pair of judges over the samples with verdicts of both."""
+    """Yield the agreement of each pair of judges over the samples that both judged."""
     by_criterion: dict[str, dict[str, dict[tuple[str, str, int], float]]] = defaultdict(lambda: defaultdict(dict))
     for label in labels:
         for (example, run), verdicts in label.judged_run.verdicts.items():

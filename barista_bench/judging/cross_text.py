@@ -11,7 +11,9 @@ from barista_bench.tables import Table, markdown_page, number_columns, text_colu
 
 
 def as_markdown(analysis: CrossJudge, human: Sequence[HumanAgreement] = ()) -> str:
-    """Return one side-by-side table per metric, then rankings and shifts, agreement, self-preference and people."""
+    """Return a side-by-side table per metric, then tables of rankings and shifts, agreement, self-preference and
+    people.
+    """
     return markdown_page("Several judges on the same answers", _tables(analysis, human))
 
 
@@ -43,7 +45,7 @@ def _tables(analysis: CrossJudge, human: Sequence[HumanAgreement]) -> Iterator[T
 
 
 def answer_agreement(analysis: CrossJudge) -> Iterator[Table]:
-    """Yield the tables of each pair of judges, answer by answer; no table if no pair judged the same answers."""
+    """Yield tables that compare each pair of judges answer by answer. Pairs without common answers have no table."""
     if analysis.agreement:
         names = text_columns("criterion", "judge", "other judge", "n", "coverage")
         rows = (

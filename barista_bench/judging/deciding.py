@@ -1,7 +1,8 @@
-"""Decide between two judged runs, or a judged run and a threshold, from fewer verdicts (`runs/decide`).
+"""Compare a judged run with another judged run or a threshold, from fewer verdicts (`runs/decide`).
 
-The score is the mean over repetitions of the mean over answers with something to judge. Those answers are known before
-the judge is asked, so each example adds a known weight times its verdicts.
+The score of a repetition is the mean over its answers that can be judged. The score of a run is the mean over
+repetitions. The answers to judge are known before the judge is asked. So each example adds a known weight times its
+verdicts.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ class WatchedJudge(Watched):
 
 
 def open_stopping(config: JudgeConfig, run: ScoredRun, folder: Path, description: JudgeDescription) -> Stopping | None:
-    """Return the contest of a judge that may stop early; None for one that grades everything.
+    """Return the contest of a judge that may stop early, or None for a judge that grades all answers.
 
     Raises:
-        DataError: the run is incomplete, or the one to compare with is not judged by this judge.
+        DataError: the run is incomplete, or this judge has not judged the run to compare with.
     """
     if config.goal is None:
         return None
@@ -74,7 +75,7 @@ def open_stopping(config: JudgeConfig, run: ScoredRun, folder: Path, description
 
 
 def answers_by_block(run: ScoredRun, stopping: Stopping | None) -> Iterator[Sequence[DistinctAnswer]]:
-    """Yield the answers to grade: all at once, or block by block until the score is decided; each answer once."""
+    """Yield each answer to grade once: all answers together, or block by block until the score is decided."""
     answers = RunAnswers.of(run)
     if stopping is None:
         yield answers.distinct
@@ -96,7 +97,10 @@ def answers_by_block(run: ScoredRun, stopping: Stopping | None) -> Iterator[Sequ
 
 
 def answer_weights(run: ScoredRun) -> Floats:
-    """Return (E, R) how much a full score of each answer adds to E times the run's score; 0 with nothing to judge."""
+    """Return the weight of each answer (E, R): how much a full score adds to E times the run's score.
+
+    The weight is 0 if there is nothing to judge.
+    """
     answers, by_rule = RunAnswers.of(run), asks_for_reasons(run.task)
     counts: Counter[int] = Counter()
     counting = [(s, s.record.repetition) for s, a in zip(answers.samples, answers.answers, strict=True) if a or by_rule]
@@ -109,8 +113,10 @@ def answer_weights(run: ScoredRun) -> Floats:
 
 
 def example_terms(run: ScoredRun, verdicts: LogVerdicts) -> tuple[Mapping[int, float], Mapping[int, bool]]:
-    """Return, by the position of an example, its part of the score if all its verdicts are usable; and whether all its
-    verdicts were asked for.
+    """Return two mappings from the position of an example.
+
+    The first holds its part of the score if all its verdicts are usable. The second tells whether all its verdicts were
+    requested.
     """
     weights = answer_weights(run)
     positions = {example.example_id: index for index, example in enumerate(run.examples.examples)}
@@ -126,7 +132,7 @@ def example_terms(run: ScoredRun, verdicts: LogVerdicts) -> tuple[Mapping[int, f
 
 
 def _rival(run: ScoredRun, folder: Path) -> Rival:
-    """Return a judged run to compare with. Raises DataError if this judge has not graded it completely."""
+    """Return the judged run to compare with. Raises DataError if this judge has not graded that run completely."""
     if not folder.is_dir():
         raise DataError(f"{run.folder}: is not judged by {folder.name}. Fix: judge it with the same settings first")
     judged = read_judged_run(run, folder)
@@ -134,7 +140,7 @@ def _rival(run: ScoredRun, folder: Path) -> Rival:
         raise DataError(f"{folder}: {missing} verdicts are missing. Fix: judge this run to the end first")
     verdicts = read_replies(run, read_judge(folder), counting_records(folder / VERDICTS_FILE))
     terms, _ = example_terms(run, verdicts)
-    # An example without a usable verdict varies nothing.
+    # An example without a usable verdict does not change the terms.
     parts = np.array([terms.get(index, np.nan) for index in range(len(run.examples))])
     offsets = np.nan_to_num(parts - np.nanmean(parts))
     return Rival(short_label(run), judged.results.metrics[MEAN].mean, offsets - offsets.mean())

@@ -1,9 +1,9 @@
-"""Build the forms that a judge fills in, one per answer and criterion.
+"""Build the forms for a judge, one per answer and criterion.
 
-G-Eval (arXiv 2303.16634), as the BARISTA paper uses it (arXiv 2605.12074, sections A.1, A.2.3 and A.3.3): criteria,
-evaluation steps, and a score from 0 to 10 by bands; a tenth of it is reported. For reasoning (EgoCoT-Bench, arXiv
-2605.19559, section 3.2.4; docs/upstream/egocot.md) a whole score from 0 to 5. The wording is ours; users may replace
-the texts of the reasoning form.
+The form of G-Eval (arXiv 2303.16634) follows the BARISTA paper (arXiv 2605.12074, sections A.1, A.2.3 and A.3.3). It
+has criteria, evaluation steps, and a score from 0 to 10 in bands. A tenth of the score is reported. The form for
+reasoning (EgoCoT-Bench, arXiv 2605.19559, section 3.2.4; docs/upstream/egocot.md) asks for a whole score from 0 to 5.
+The wording is ours. Users may replace the texts of the reasoning form.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def judge_prompts(name: str) -> PromptTexts:
 
 
 def load_reasoning_form(task: Task, path: str | Path | None) -> PromptTexts:
-    """Return the texts of the reasoning form: the packaged ones, or `rubrics.<task>` of a prompt file.
+    """Return the texts of the reasoning form: the packaged texts, or `rubrics.<task>` of a prompt file.
 
-    Raises ConfigError if the file cannot be read, or lacks the texts or a place in them.
+    Raises ConfigError if the file cannot be read, or lacks the texts or a placeholder in the texts.
     """
     if path is None:
         return judge_prompts(REASONING)
@@ -56,10 +56,10 @@ def form_prompts(
     view: Judged | Rationale,
     reasoning: PromptTexts | None = None,
 ) -> dict[str, Prompt]:
-    """Return the forms for one answer, by criterion.
+    """Map each criterion to the form for one answer.
 
-    Without a rubric the reasoning is graded, with the packaged texts or those in `reasoning`. Raises KeyError if a
-    criterion has no steps, TypeError if answers are graded without a rubric.
+    Without a rubric the reasoning is graded, with the packaged texts or the texts in `reasoning`. Raises KeyError if a
+    criterion has no steps, and TypeError if answers are graded without a rubric.
     """
     if rubric is None and isinstance(view, Rationale):
         return {REASONING: reasoning_prompt(view, reasoning)}
@@ -69,7 +69,7 @@ def form_prompts(
 
 
 def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judged: Judged) -> Prompt:
-    """Return G-Eval's form for one answer. Text of the model or the dataset is placed only between the markers."""
+    """Return G-Eval's form for one answer. Texts of the model and the dataset stand only between the markers."""
     question = rubric.question or judged.question
     fence, data = fence_material({"question": question, "reference": judged.reference, "answer": judged.answer})
     return _prompt(

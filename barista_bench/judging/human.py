@@ -1,7 +1,7 @@
-"""Measure the agreement of judges with people who rated some of the answers.
+"""Measure how well judges agree with people who rated some of the answers.
 
-A file of ratings is CSV with a header or JSONL: `example_id`, `criterion`, `score` (0 to 10), and where needed `model`
-and `run` (0 if absent). Judges' scores are rounded to whole points before the comparison.
+A file of ratings is CSV with a header, or JSONL. Its fields are `example_id`, `criterion`, `score` (0 to 10), and if
+needed `model` and `run` (0 if absent). Judges' scores are rounded to whole points before the comparison.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ MAX_BYTES = 64 * 2**20
 class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The rating of one answer by one person, 0 to 10.
 
-    `answer` is the `DistinctAnswer.token` of the rated answer, so that a rating of a changed answer is ignored. None if
-    the file lacks it.
+    `answer` is the `DistinctAnswer.token` of the rated answer, or None if the file lacks it. It reveals that an answer
+    has changed since the rating. Such ratings are ignored.
     """
 
     example_id: str
@@ -43,18 +43,18 @@ class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answer: str | None = None
 
     def is_of(self, token: str | None) -> bool:
-        """Whether the rating belongs to the current answer."""
+        """Return whether the rating belongs to the current answer."""
         return self.answer in (None, token)
 
 
 class HumanAgreement(msgspec.Struct, frozen=True):
-    """A judge and people on one criterion, over the rated answers with a verdict of the judge.
+    """Agreement of a judge with people on one criterion, over the rated answers with a verdict of the judge.
 
     Args:
-        rated: answers that people rated; `n` of them have a verdict.
+        rated: number of answers that people rated. `n` of these answers have a verdict.
         exact, within_1: fractions of equal scores, and of scores at most one point apart.
-        qwk: Cohen's kappa with quadratic weights; None where it is undefined.
-        shift: mean of judge - people, in points.
+        qwk: Cohen's kappa with quadratic weights, or None if it is undefined.
+        shift: mean of the judge's score minus people's score, in points.
     """
 
     judge: str
@@ -70,8 +70,8 @@ class HumanAgreement(msgspec.Struct, frozen=True):
 def read_ratings(path: str | Path) -> list[Rating]:
     """Return the ratings of a CSV or JSONL file.
 
-    Raises DataError, which names the line, if the file cannot be read, a line is not a rating, or an answer is rated
-    twice.
+    Raises DataError if the file cannot be read, a line is not a rating, or an answer is rated twice. The message names
+    the line.
     """
     path = Path(path)
     text = read_bounded_text(path, MAX_BYTES, remedy="name a CSV or JSONL file of ratings", encoding="utf-8-sig")
@@ -89,8 +89,8 @@ def read_ratings(path: str | Path) -> list[Rating]:
 def human_agreement(judged_runs: Sequence[JudgedRun], ratings: Sequence[Rating]) -> list[HumanAgreement]:
     """Return how well each judge agrees with people. Ratings of answers that have changed are left out, with a warning.
 
-    Raises ConfigError if a rating names no model though several were judged, no judged answer is rated, or a run is
-    given twice.
+    Raises ConfigError if no judged answer is rated, a run is given twice, or several models were judged and a rating
+    names no model.
     """
     labels = label_runs(judged_runs)
     models = {label.model for label in labels}

@@ -31,7 +31,10 @@ VERDICTS_FILE = "verdicts.jsonl"
 
 
 class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `judge.json`. `identity` determines the folder's name and, with the steps, every verdict's key."""
+    """The content of `judge.json`.
+
+    `identity` determines the folder's name. With the steps, it determines every verdict's key.
+    """
 
     identity: dict[str, Any]
     generation: dict[str, Any]
@@ -45,8 +48,9 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def schema(self) -> Fields:
-        """Return the JSON Schema of a reply; a judge that is constrained to it here has `reason_length` in its
-        identity.
+        """Return the JSON Schema of a reply.
+
+        The identity of a judge that this package constrains to the schema contains `reason_length`.
         """
         return self.form.schema(self.identity.get("reason_length"))
 
@@ -64,13 +68,13 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verdict_keys(description: JudgeDescription) -> Callable[[str, str], dict[int, str]]:
-    """Return a function from an answer's item and a criterion to: draw -> key of the verdict in the log."""
+    """Return a function of an answer's item and a criterion. It maps each draw to the key of its verdict in the log."""
     form, verdicts_per_answer = description.form, range(description.verdicts_per_answer)
     if form is REASONING_FORM:
         fields = ("model", "reason_length")
         identity = {name: description.identity[name] for name in fields if name in description.identity}
         identity["prompt"] = description.prompt["sha256"]
-        verdicts_per_answer = range(1)  # whatever the file says
+        verdicts_per_answer = range(1)  # regardless of the file
     else:
         identity = {**description.identity, "steps": digest(description.steps)}
     return lambda item, criterion: keys_of_repetitions(
@@ -79,7 +83,7 @@ def verdict_keys(description: JudgeDescription) -> Callable[[str, str], dict[int
 
 
 def read_judge(folder: str | Path) -> JudgeDescription:
-    """Return the description of a judge's folder. Raises DataError if it is not one."""
+    """Return the description in a judge's folder. Raises DataError if the folder is not a judge's folder."""
     path = Path(folder) / JUDGE_FILE
     try:
         return msgspec.json.decode(
@@ -90,7 +94,7 @@ def read_judge(folder: str | Path) -> JudgeDescription:
 
 
 def judge_folder_name(name: str, identity: dict[str, Any], generation: dict[str, Any]) -> str:
-    """Return the judge's name in characters that a folder name allows, and a digest of everything else."""
+    """Return the judge's name, in characters that folder names allow, with a digest of its identity and settings."""
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[-60:] or "judge"
     return f"{slug}-{digest(identity, generation)[:10]}"
 

@@ -1,6 +1,6 @@
 """Compute the scores of a run from its verdicts, for every method of judging.
 
-Scores are means over those of the model's runs that have a verdict; intervals are over resampling units.
+Scores are means over the model's repetitions with a verdict. Intervals are over resampling units.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class SampleVerdict:
     """One verdict on one sample.
 
     Args:
-        score: from 0 to the judge's `scale` (10 for G-Eval), weighted where `scoring` says so; None where there is no
-            usable verdict.
-        status: of the reply, or `missing` where it was not asked for yet.
-        scoring: weighted, inferred (weighted, with a split "10" inferred), plain or rule; empty without a score.
-        text: the judge's reason, or why there is no score.
+        score: from 0 to the judge's `scale` (10 for G-Eval), or None without a usable verdict. `scoring` tells whether
+            the score is weighted.
+        status: status of the reply, or `missing` if the reply was not requested yet.
+        scoring: weighted, inferred (weighted, with a split "10" inferred), plain or rule. Empty without a score.
+        text: the judge's reason, or the reason for a missing score.
     """
 
     criterion: str
@@ -59,27 +59,28 @@ Verdicts = tuple[SampleVerdict, ...]
 
 
 class MetricValues(NamedTuple):
-    """The values behind a score: one value per sample (None if the sample does not count), and how to combine them."""
+    """The values behind a score, and how to combine them. A sample that does not count has the value None."""
 
     values: Sequence[float | None]
     combine: Callable[[Sequence[float]], float]
 
     def of(self, positions: Sequence[int]) -> float | None:
-        """Return the score of the samples at these positions; None if none of them counts."""
+        """Return the score of the samples at these positions, or None if no sample counts."""
         present = [value for index in positions if (value := self.values[index]) is not None]
         return self.combine(present) if present else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogVerdicts:
-    """The verdicts of a judge's log, as a method of judging reads them; sequences follow the finished samples of the
-    run.
+    """The verdicts in a judge's log, as a method of judging reads them.
+
+    Sequences have the order of the run's finished samples.
 
     Args:
         scale: the highest score of a verdict.
-        verdicts: of each sample; none where there is nothing to judge.
-        metrics: by name. A sample with a value of `MEAN` counts as judged.
-        records: those of the log that count, each once however many samples share it.
+        verdicts: verdicts per sample. A sample without anything to judge has no verdicts.
+        metrics: values by metric name. A sample with a value of `MEAN` counts as judged.
+        records: records of the log that count. A record that several samples share appears once.
     """
 
     scale: float
@@ -94,7 +95,7 @@ class LogVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """All that a report needs from one judge of one run. `verdicts` are by example id and run."""
+    """All data of one judge of one run that a report needs. `verdicts` are by example id and repetition."""
 
     folder: Path
     run: ScoredRun
@@ -117,7 +118,7 @@ class JudgedRun:
         write_results(self.results, self.folder / RESULTS_FILE)
 
     def score_lines(self) -> Iterator[str]:
-        """The lines of `scores.jsonl`."""
+        """Yield the lines of `scores.jsonl`."""
         videos = {sample.name: sample.example.video_id for sample in self.run.samples}
         for (example_id, number), verdicts in self.verdicts.items():
             about = {"example_id": example_id, "video_id": videos[example_id, number], "repetition": number}
@@ -126,7 +127,10 @@ class JudgedRun:
 
 
 def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:
-    """Return a sample's score by criterion in the judge's units, averaged over usable draws; others are absent."""
+    """Return a sample's score by criterion, in the judge's units, averaged over usable draws.
+
+    Criteria without a usable draw are absent.
+    """
     repetitions: dict[str, list[float]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.score is not None:
@@ -192,7 +196,7 @@ def _results(run: ScoredRun, description: JudgeDescription, log_verdicts: LogVer
 
 
 class GroupMetrics:
-    """Scores of groups of samples, which are given by their positions."""
+    """Computes the scores of groups of samples. A group is a sequence of positions."""
 
     def __init__(self, task: Task, log_verdicts: LogVerdicts) -> None:
         self._log_verdicts = log_verdicts
@@ -204,7 +208,7 @@ class GroupMetrics:
         return sum(values[index] is not None for index in positions)
 
     def values(self, positions: Sequence[int]) -> dict[str, list[float]]:
-        """Return each score of each of the model's runs that has it."""
+        """Return each score's values in all repetitions that have the score."""
         by_repetition_index: dict[int, list[int]] = defaultdict(list)
         for index in positions:
             by_repetition_index[self._repetitions[index]].append(index)
@@ -225,7 +229,10 @@ class GroupMetrics:
         }
 
     def _with_interval(self, bare: MetricValue, positions: Sequence[int], metric_values: MetricValues) -> MetricValue:
-        """Return the score with its interval. A sample that does not count has weight 0 in the draws too."""
+        """Return the score with its interval.
+
+        A sample that does not count also has weight 0 when units are resampled.
+        """
         values = {index: value for index in positions if (value := metric_values.of([index])) is not None}
         interval = ratio_interval(
             np.array(list(values.values()), dtype=np.float64),

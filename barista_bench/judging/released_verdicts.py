@@ -1,7 +1,7 @@
-"""Read and write verdicts that came with an imported run: a judge's folder whose judge is never asked again.
+"""Read and write verdicts that came with an imported run. The judge of such a folder is never asked again.
 
 The release (docs/upstream/barista.md, "Judges") gives every sample a score from 0 to 1 on each criterion, or a reason
-for the missing score. A sample's mean is over its scores, and every mean of the run is over the existing scores.
+for the missing score. All means, of samples and of the run, are over existing scores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCALE = 10.0
 
 
 class ReleasedScore(NamedTuple):
-    """A criterion's score from 0 to 1 with the judge's reason; without a score, the reason for its absence."""
+    """A criterion's score from 0 to 1 with the judge's reason. Without a score, `reason` says why it is missing."""
 
     score: float | None
     reason: str
@@ -47,13 +47,13 @@ class _Verdict(msgspec.Struct):
 
 
 SampleName = tuple[str, int]
-"""Example id and run."""
+"""Example id and repetition."""
 ReleasedScores = Mapping[SampleName, Mapping[str, ReleasedScore]]
-"""By sample, then by criterion; samples that were not judged are absent."""
+"""Scores by sample, then by criterion. Samples without verdicts are absent."""
 
 
 def write_released_judge(run: Path, judge: str, provider: str | None, scores: ReleasedScores) -> Path:
-    """Create the folder of a judge from its verdicts and return it."""
+    """Create a judge's folder from its verdicts, and return the folder."""
     criteria = list(dict.fromkeys(name for by_criterion in scores.values() for name in by_criterion))
     identity = {
         "method": METHOD,
@@ -93,14 +93,14 @@ def _verdict_record(example_id: str, repetition: int, verdict: _Verdict) -> Samp
         example_id=example_id,
         repetition=repetition,
         status=Status.INFRA_ERROR if verdict.score is None else Status.OK,
-        # Reasons may hold lone surrogates, which this escapes.
+        # Reasons may hold lone surrogates. They are escaped here.
         text=json.dumps(msgspec.to_builtins(verdict)),
         error=verdict.reason if verdict.score is None else None,
     )
 
 
 def read_released_scores(folder: Path) -> ReleasedScores:
-    """Return the verdicts of such a folder as they were given. An invalid line counts as not judged."""
+    """Return the verdicts in a folder that `write_released_judge` created. An invalid line counts as not judged."""
     return _scores_by_sample(counting_records(folder / VERDICTS_FILE))
 
 
@@ -117,7 +117,7 @@ def _scores_by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
 
 
 def read_released_log(run: ScoredRun, judge: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
-    """Return the verdicts on a run in such a judge's log."""
+    """Return the verdicts on a run from the log of a released judge."""
     scores = _scores_by_sample(records)
     samples = [sample for sample in run.samples if sample.record.is_finished]
     sample_scores = [scores.get(sample.name, {}) for sample in samples]
@@ -145,7 +145,7 @@ def _verdicts(scores: Mapping[str, ReleasedScore]) -> tuple[SampleVerdict, ...]:
 
 
 def mean_score(scores: Sequence[float | None]) -> float | None:
-    """Return the mean of the existing scores, added up one by one as in the release; None without any."""
+    """Return the mean of the existing scores, added up one by one as in the release, or None without scores."""
     present = [score for score in scores if score is not None]
     return _mean(present) if present else None
 

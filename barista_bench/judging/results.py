@@ -1,4 +1,4 @@
-"""Define `results.json` of a judge, checked against this schema whenever it is written or read."""
+"""Define the schema of a judge's `results.json`. The file is checked whenever it is written or read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from barista_bench.runs.score.results import DatasetInfo, MetricValue, RecordedM
 from barista_bench.runs.score.stopping import StoppedRun
 
 MEAN = "mean"
-"""Name of the score over all criteria; each criterion's score has the criterion's name."""
+"""Name of the score over all criteria. The score on a criterion has the criterion's name."""
 
 
 class JudgeInfo(Strict):
@@ -25,7 +25,7 @@ class JudgeInfo(Strict):
 
 
 class RubricInfo(Strict):
-    """The rubric; `wording` names its origin, as for prompts, and is empty if verdicts came with an imported run."""
+    """The rubric. `wording` names its origin, as for prompts. It is empty if verdicts came with an imported run."""
 
     version: int
     sha256: str
@@ -34,12 +34,12 @@ class RubricInfo(Strict):
 
 
 class JudgedCoverage(Strict):
-    """The number of answers, and how many of them have verdicts.
+    """The number of answers, and the number of answers with verdicts.
 
-    `expected` = examples x runs. `finished` leaves out infrastructure errors of the model; `answered` counts answers
-    that could be judged; `judged` those with a usable verdict, on every criterion by the paper's protocol and on any by
-    the release's: the mean is over these. `verdicts` counts sample x criterion x draw by status; `missing` ones were
-    not asked yet.
+    `expected` = examples x repetitions. `finished` leaves out infrastructure errors of the model. `answered` counts
+    answers that could be judged. `judged` counts answers with a usable verdict, on every criterion by the paper's
+    protocol, or on any criterion by the release's protocol. The mean is over the judged answers. `verdicts` counts
+    sample x criterion x draw by status. Verdicts with the status `missing` were not requested yet.
     """
 
     expected: Count
@@ -54,7 +54,7 @@ class JudgedCoverage(Strict):
 
 
 class CategoryMetrics(Strict):
-    """Scores of the examples that share a label; `judged` and `expected` count samples."""
+    """Scores of the examples that share a label. `judged` and `expected` count samples."""
 
     examples: Count
     expected: Count
@@ -63,10 +63,10 @@ class CategoryMetrics(Strict):
 
 
 class JudgedResults(RecordedMetrics):
-    """The results of one judge on one run. Missing verdicts count in no score.
+    """The results of one judge on one run. Scores leave missing verdicts out.
 
-    Scores run from 0 to 1 unless `tops` names another maximum; G-Eval scores are the judge's scores divided by `scale`.
-    Each has its 95% interval, like the scores of the run itself (`resampling`).
+    Scores range from 0 to 1 unless `tops` names another maximum. G-Eval scores are the judge's scores divided by
+    `scale`. Each score has its 95% interval, like the scores of the run itself (`resampling`).
     """
 
     schema_version: Literal[2] = 2
@@ -106,7 +106,7 @@ class JudgedResults(RecordedMetrics):
 
     @property
     def is_held(self) -> bool:
-        """Whether replies were constrained to the form's JSON Schema."""
+        """Return whether replies were constrained to the form's JSON Schema."""
         return self.judge.settings.get("structured_output") is True
 
     @computed_field  # type: ignore[prop-decorator]
@@ -119,7 +119,8 @@ class JudgedResults(RecordedMetrics):
             method=self.method,
             rubric=self.rubric.sha256,
             prompt=self.prompt_sha256,
-            # A judge that generates its steps does so for each run: they are part of the noise of its verdicts.
+            # A judge that generates its steps generates them for each run. So they are part of the noise in its
+            # verdicts.
             steps=self.steps_sha256 if self.steps == "given" else self.steps,
             generation=self.generation,
             held=self.is_held,
@@ -128,7 +129,8 @@ class JudgedResults(RecordedMetrics):
 
 
 def read_judged(path: str | Path) -> JudgedResults:
-    """Return a judge's results. Raises DataError, which names the field, if the file is missing, too large or
-    broken.
+    """Return a judge's results.
+
+    Raises DataError if the file is missing, too large or breaks the schema. The message names the field.
     """
     return read_model(path, JudgedResults, what="no judged results", remedy="run `barista-bench judge`")

@@ -1,7 +1,7 @@
-"""Read rubrics: versioned YAML files that define a judge's criteria and the meaning of its scores.
+"""Read rubrics. A rubric is a versioned YAML file with a judge's criteria and the meaning of its scores.
 
-`rubrics/<task>.yaml` of a benchmark's package is ours. Users may supply their own, in a file for one task or in a
-prompt file for several (`core/prompt_files.py`). The results hold the rubric's hash and origin.
+Our rubrics are in `rubrics/<task>.yaml` of a benchmark's package. Users may supply their own rubrics, in a file for one
+task or in a prompt file for several tasks (`core/prompt_files.py`). The results hold the rubric's hash and origin.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Band(_RubricModel):
 
 
 class Criterion(_RubricModel):
-    """One thing that a judge scores from 0 to 10.
+    """An aspect that a judge scores from 0 to 10.
 
     Args:
-        bands: the whole scale in order, without gaps.
-        steps: how to proceed; without any, the judge works them out.
-        lexical: the task's own figure from 0 to 1 that the offline judge `lexical` takes for it.
+        bands: meanings that cover the whole scale in order, without gaps.
+        steps: how to judge. Without steps, the judge generates its own.
+        lexical: the task's own score, from 0 to 1, that the offline judge `lexical` uses for this criterion.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
@@ -70,9 +70,7 @@ class Criterion(_RubricModel):
 
 
 class _RubricFile(_RubricModel):
-    """The content of a rubric file; `question` replaces the example's question if a rubric asks all examples the
-    same.
-    """
+    """The content of a rubric file. `question` replaces every example's own question."""
 
     version: int
     introduction: str
@@ -89,9 +87,9 @@ class _RubricFile(_RubricModel):
 
 
 class Rubric(_RubricFile):
-    """A rubric file as read. `words` are the domain's categories with descriptions, if the rubric shows them.
+    """A rubric as read from its file. `words` maps the domain's categories to descriptions, if the rubric shows them.
 
-    `sha256` is of the file's bytes and, where it is shown, of the vocabulary.
+    `sha256` covers the file's bytes and, if the rubric shows the vocabulary, also the vocabulary.
     """
 
     words: dict[str, str] = Field(default_factory=dict)
@@ -104,7 +102,7 @@ class Rubric(_RubricFile):
 
     @property
     def vocabulary_text(self) -> str:
-        """Return `words` as a form shows them."""
+        """Return `words` as text for a form."""
         if not self.words:
             return ""
         heading = "Categories of this domain. Synonyms that people really use are fine; a vaguer name is worse."
@@ -112,9 +110,10 @@ class Rubric(_RubricFile):
 
 
 def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
-    """Return the rubric of a task: ours, ours with the words of a `domain:FILE`, or a user's rubric or prompt file.
+    """Return our rubric of a task, our rubric with the vocabulary of `domain:FILE`, or a rubric from the user's file.
 
-    Raises ConfigError where no judge scores this task, or the file is not a rubric; names file and field.
+    Raises ConfigError if no judge scores this task, or the file is not a rubric. The message names the file and the
+    field.
     """
     if path is None:
         return _packaged_rubric(task.prompt_package, task.name)
@@ -152,12 +151,12 @@ def _domain_rubric(package: str, task: str, domain_file: Path | None) -> Rubric:
 def _read_rubric(
     fields: object, data: bytes, name: str, package: str, categories: Mapping[str, str] | None = None
 ) -> Rubric:
-    """The rubric of a file's content.
+    """Return the rubric from a file's content.
 
     Args:
-        data: what is hashed.
-        name: what errors call it.
-        categories: replace the benchmark's own, where the rubric shows them.
+        data: the bytes to hash.
+        name: name of the rubric in error messages.
+        categories: replace the benchmark's own categories, if the rubric shows categories.
     """
     content = _checked_content(fields, name)
     file_hash = hashlib.sha256(data)
@@ -178,7 +177,7 @@ def _checked_content(content: object, name: str) -> _RubricFile:
 
 
 def _vocabulary(package: str, name: str) -> dict[str, str]:
-    """Return the object categories with their descriptions, for benchmarks that have them."""
+    """Return the benchmark's object categories with their descriptions, if it has any."""
     benchmark = package.rpartition(".")[2]
     words = get_benchmark(benchmark).vocabulary if benchmark else None
     if words is None:

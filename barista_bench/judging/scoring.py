@@ -1,11 +1,11 @@
-"""Compute scores from a judge's log. Replies are parsed again; the judge is not asked.
+"""Compute scores from a judge's log. Replies are parsed again, and the judge is not asked.
 
-A missing or unusable verdict counts in no score and lowers the coverage.
+Scores leave missing and unusable verdicts out. Such verdicts lower the coverage.
 
-G-Eval: a sample's score on a criterion is the mean of its draws, and `mean` is the mean over its criteria. Reasoning
-(EgoCoT-Bench, arXiv 2605.19559, section 3.2.4): R is the mean score of all rationales, of right and wrong answers
-alike; a missing rationale scores 0. SCR is the fraction of right answers whose rationale scores 2 or less. Groups pool
-their samples.
+With G-Eval, a sample's score on a criterion is the mean of its draws, and `mean` is the mean over criteria. For
+reasoning (EgoCoT-Bench, arXiv 2605.19559, section 3.2.4), R is the mean score of all rationales, of right and wrong
+answers alike. A missing rationale scores 0. SCR is the fraction of right answers whose rationale scores 2 or less. The
+score of a group is computed over all its samples together.
 """
 
 from __future__ import annotations
@@ -58,14 +58,13 @@ class ScoreJob(NamedTuple):
 
 
 def score_with_judges(job: ScoreJob) -> tuple[Results | None, tuple[str, ...]]:
-    """Score a run folder and its judges; with other options, only the run. This is the work of one of several
-    processes.
+    """Score a run folder and its judges. With other options, score only the run. Several processes call this function.
 
-    The results are None if the task cannot score them. The second value lists failures of tasks.
+    The results are None if the task cannot score the run. The second value lists errors of tasks.
     """
     try:
         scored = score(job.folder, data=job.data, root=job.root, options=job.options)
-    except TaskError as error:  # other runs are still scored
+    except TaskError as error:  # score the other runs anyway
         return None, (str(error),)
     for judge in [] if job.options else judge_folders(job.folder):
         try:
@@ -76,9 +75,9 @@ def score_with_judges(job: ScoreJob) -> tuple[Results | None, tuple[str, ...]]:
 
 
 def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:
-    """Return the scores of one judge on a run; write `results.json` and `scores.jsonl` to the judge's folder.
+    """Return the scores of one judge on a run, and write `results.json` and `scores.jsonl` to the judge's folder.
 
-    Raises DataError if the folder is not a judge's.
+    Raises DataError if the folder is not a judge's folder.
     """
     judged_run = read_judged_run(run, folder)
     judged_run.write()
@@ -102,13 +101,13 @@ def read_judged_run(run: ScoredRun, folder: str | Path) -> JudgedRun:
 
 
 def all_judged(run: ScoredRun) -> list[JudgedRun]:
-    """Return the scores of every judge of a run, without writing files; judges that stopped early have none."""
+    """Return the scores of every judge of a run without writing files. Judges that stopped early are left out."""
     judged = (read_judged_run(run, folder) for folder in judge_folders(run.folder))
     return [each for each in judged if each.results.stopped is None]
 
 
 def read_replies(run: AnsweredRun, description: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
-    """Return the verdicts in a judge's replies, by key, for G-Eval or a judge of reasoning."""
+    """Return the verdicts in a judge's replies, for G-Eval or for reasoning. `records` maps keys to replies."""
     answers, keys, form = RunAnswers.of(run), verdict_keys(description), description.form
     criteria = description.criteria if form is GEVAL_FORM else [REASONING]
     ten_is_split = splits_ten(tokens for record in records.values() if (tokens := _token_logprobs(record)))
@@ -156,7 +155,7 @@ def _verdict(
 
 
 def _token_logprobs(record: SampleRecord) -> list[TokenLogprob] | None:
-    """Return logged tokens as a completion has them; None in the log stands for minus infinity."""
+    """Return logged tokens in the form of a completion. None in the log stands for minus infinity."""
     if record.logprobs is None:
         return None
     return [
@@ -172,9 +171,9 @@ def _number(logprob: float | None) -> float:
 def _geval_metrics(
     verdicts: Sequence[Verdicts], criteria: Sequence[str], *, on_all_criteria: bool
 ) -> dict[str, MetricValues]:
-    """Return `mean` and each criterion, from 0 to 1.
+    """Return `mean` and the score on each criterion, from 0 to 1.
 
-    The paper averages samples with a verdict on all criteria; the release averages over the criteria that have a
+    The paper averages over samples with a verdict on all criteria. The release averages over all criteria with a
     verdict.
     """
     fewest = len(criteria) if on_all_criteria else 1
@@ -188,7 +187,7 @@ def _geval_metrics(
 
 
 def _reasoning_metrics(scores: Sequence[float | None], is_right: Sequence[bool]) -> dict[str, MetricValues]:
-    """Return `r` from 0 to 5, the same value as `mean` and `reasoning` from 0 to 1, and `scr`."""
+    """Return `r` from 0 to 5, the same score from 0 to 1 as `mean` and `reasoning`, and `scr`."""
     fraction = MetricValues(scores, partial(_fraction, top=5))
     of_right = [score if right else None for score, right in zip(scores, is_right, strict=True)]
     return {
@@ -205,12 +204,12 @@ def _fraction(scores: Sequence[float], *, top: int) -> float:
 
 def _spurious_fraction(scores: Sequence[float]) -> float:
     percentage = spurious_correct_rate(scores, [True] * len(scores))
-    assert percentage is not None  # there are scores
+    assert percentage is not None  # because there are scores
     return percentage / 100
 
 
 def _sd_of_verdicts(verdicts: Sequence[Verdicts], criteria: Sequence[str]) -> dict[str, float | None]:
-    """Return the spread of draws on the same answer, as the metric `judge_score` defines it."""
+    """Return the spread of draws on the same answer. The metric `judge_score` defines this spread."""
     rows = [
         {name: [verdict.score for verdict in sample_verdicts if verdict.criterion == name] for name in criteria}
         if sample_verdicts

@@ -1,6 +1,7 @@
-"""Judge the answers of a finished run: from its sample log, into the judge's own log (`judge_folder.py`).
+"""Judge the answers of a finished run. Read them from its sample log, and log verdicts in the judge's folder.
 
-The model of the run is never called. After an interruption, the same command resumes and repeats no request.
+`judge_folder.py` describes the judge's folder. The model of the run is never called. After an interruption, the same
+command resumes without repeating a request.
 """
 
 from __future__ import annotations
@@ -51,24 +52,24 @@ from barista_bench.version import __version__
 
 STEPS_FILE, STEPS_LOG = "steps.json", "steps.jsonl"
 FORM_VERSION = 1
-"""Goes up with every change of the code that alters the text of a form, or how a reply to it is read."""
+"""Must be increased if a code change alters the text of a form or the reading of a reply."""
 STEP_TRIES = 3
 REASON_LENGTH = 600
-"""Maximum characters of a constrained judge's reason: an endless reason would be truncated and give no verdict."""
+"""Maximum characters of a constrained judge's reason. An endless reason would be truncated and give no verdict."""
 _HELD_NOTE = (
     "Replies were held to the JSON Schema of the form while they were written. That is the default of a local judge; "
     "--no-structured-output leaves it out."
 )
 
 Steps = dict[str, tuple[str, ...]]
-"""Criterion -> its evaluation steps."""
+"""Maps each criterion to its evaluation steps."""
 
 
 @dataclass(slots=True)
 class JudgeSession(AskCounts):
     """One start of a judge: its counts, the run that it judges, and the judge's folder.
 
-    `decision` says why the judge stopped early; empty if it graded everything.
+    `decision` says why the judge stopped early. It is empty if the judge graded all answers.
     """
 
     folder: Path
@@ -77,12 +78,12 @@ class JudgeSession(AskCounts):
 
 
 def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
-    """Judge the answers of a run folder; `settings` are fields of `JudgeConfig`. Call it again to resume.
+    """Judge the answers of a run folder. `settings` are fields of `JudgeConfig`. A second call resumes.
 
     Raises:
-        ConfigError: a setting cannot be used, no judge scores the task, or another process judges here.
+        ConfigError: a setting cannot be used, no judge scores the task, or another process uses this folder.
         DataError, ModelError: the run or the judge cannot be used.
-        BudgetError: what is left does not fit `max_cost` or `max_tokens_total`; verdicts that were given are logged.
+        BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`. All verdicts so far are logged.
     """
     return judge_config(check_settings(JudgeConfig, {"run": Path(run), "judge": judge, **settings}))
 
@@ -126,7 +127,7 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
 
 
 def judge_questions(description: JudgeDescription, answers: Sequence[DistinctAnswer]) -> list[RepeatedPrompt]:
-    """Return one form per answer and criterion, filled in as `judge.json` describes.
+    """Return one form per answer and criterion, filled in according to `judge.json`.
 
     Raises KeyError, TypeError or ValidationError if `description` was edited and is no longer valid.
     """
@@ -144,14 +145,14 @@ def judge_questions(description: JudgeDescription, answers: Sequence[DistinctAns
 def describe_judge(
     config: JudgeConfig, model: ModelIdentity, rubric: Rubric | None, reasoning: PromptTexts | None = None
 ) -> JudgeDescription:
-    """Describe a judge that uses G-Eval with a rubric, or EgoCoT-Bench's protocol for reasoning without one.
+    """Describe a judge. With a rubric it uses G-Eval, without a rubric EgoCoT-Bench's protocol for reasoning.
 
-    The latter uses the packaged texts or `reasoning`, one verdict, temperature 0 regardless of settings, and no
-    probabilities.
+    The protocol for reasoning uses the packaged texts or `reasoning`. It takes one verdict at temperature 0, regardless
+    of the settings, and no probabilities.
     """
     if rubric:
         prompt, generation, verdicts_per_answer = judge_prompts("geval"), config.generation, config.verdicts
-        # If a rubric lacks steps, the judge generates them, as in the release.
+        # If a rubric has no steps, the judge generates them, as in the release.
         has_steps = config.is_offline or all(criterion.steps for criterion in rubric.criteria)
         identity: dict[str, object] = {
             "method": "g-eval",
@@ -182,7 +183,7 @@ def describe_judge(
 
 
 def reply_reading(description: JudgeDescription) -> tuple[ReadReply, TokensToLog]:
-    """Return a function that reads replies to this judge's forms, and one that selects the tokens to log."""
+    """Return a function that reads replies to this judge's forms, and a function that selects the tokens to log."""
     to_log: TokensToLog = _score_tokens if description.form is GEVAL_FORM else lambda _: None
     return lambda text: read_verdict(text, description.form), to_log
 
@@ -193,7 +194,7 @@ def _score_tokens(completion: Completion) -> tuple[TokenLogprob, ...] | None:
 
 
 def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: GenerationConfig, spending: Spending) -> Steps:
-    """Return the judge's own evaluation steps: requested once per folder, then read from it."""
+    """Return the judge's own evaluation steps. They are requested once per folder and then read from the folder."""
     path = folder / STEPS_FILE
     if path.exists():
         return read_frozen_steps(path, rubric)
@@ -207,7 +208,7 @@ def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: Generation
 
 
 def read_frozen_steps(path: Path, rubric: Rubric) -> Steps:
-    """Return the evaluation steps that a judge generated. Raises DataError if they are invalid or of another rubric."""
+    """Read the evaluation steps that a judge generated. Raises DataError if they are invalid or for another rubric."""
     try:
         steps = msgspec.json.decode(path.read_bytes(), type=Steps)
     except (OSError, msgspec.MsgspecError) as error:

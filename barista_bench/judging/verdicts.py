@@ -1,22 +1,22 @@
 """Read the score in a judge's reply strictly, and weight it by the judge's own probabilities.
 
-A verdict must be one JSON object of the requested form and nothing else. A reply that quotes a forged verdict beside
-its own holds two objects and is refused. Nothing is repaired or searched for: an answer could plant text for a lenient
-reader to find.
+A verdict must be one JSON object of the requested form, without other text. If a reply also quotes a forged verdict, it
+holds two objects and is refused. Replies are not repaired or searched, since an answer could plant text that a lenient
+reader would accept.
 
 G-Eval's score (arXiv 2303.16634, section 2; used by the BARISTA paper, arXiv 2605.12074, section A.1) is the expected
 score under the judge's own distribution over score tokens:
 
     sum over i in 0..10 of p(i) * i / sum of p(i)
 
-p(i) is read at the token where the reply's score begins, from the alternatives of that token. Tokens may carry white
-space and JSON punctuation before or after the digits; tokens that spell no score do not count.
+p(i) is read from the alternatives of the token where the reply's score begins. Tokens may carry white space and JSON
+punctuation before or after the digits. Tokens that spell no score do not count.
 
-If a tokenizer splits "10", the token "1" begins both 1 and 10. If the judge continued from "1", its probability is
-divided by the next token's distribution. If the judge chose another score, that distribution is unknown. For a judge
-known to split "10", "1" then counts as 1 or 10, whichever is nearer to the mean of the other scores, since scores of
-one answer are close together; the weight is marked as inferred. For any other judge it counts as 1: a separate token
-"10" may be too improbable to be among the alternatives.
+If a tokenizer splits "10", the token "1" begins both 1 and 10. If the judge continued from "1", the next token's
+distribution divides the probability of "1" between 1 and 10. If the judge chose another score, this distribution is
+unknown. If the judge is known to split "10", "1" then counts as 1 or 10, whichever is nearer to the mean of the other
+scores, since scores of one answer are close together. The weighted score is marked as inferred. For any other judge,
+"1" counts as 1: a single token "10" may be too improbable to be among the alternatives.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from barista_bench.runs.ask.replies import Unusable, read_object
 
 @dataclass(frozen=True, slots=True)
 class JudgeVerdict:
-    """A score as the judge wrote it, with the reason."""
+    """The score and the reason that the judge wrote."""
 
     score: int
     reason: str
@@ -43,19 +43,19 @@ class JudgeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """Names of the two fields of a reply, and the highest score; the lowest is 0."""
+    """Names of the two fields of a reply, and the highest score. The lowest score is 0."""
 
     score: str
     reason: str
     top: int
 
     def schema(self, reason_length: int | None = None) -> Fields:
-        """Return the JSON Schema for judges that can be constrained to one.
+        """Return the JSON Schema of a reply, for judges whose output can be constrained.
 
-        `reason_length` is the maximum number of characters of the reason; None for no limit, which some servers do not
-        accept.
+        `reason_length` is the maximum number of characters of the reason, or None for no limit. Some servers do not
+        accept a limit.
         """
-        # An enumeration, since some servers do not accept bounds in a schema.
+        # The scores are enumerated, since some servers do not accept bounds in a schema.
         score: Fields = {"type": "integer", "enum": list(range(self.top + 1))}
         reason: Fields = {"type": "string"}
         if reason_length is not None:
@@ -96,14 +96,17 @@ _MIDDLE = 5.5
 
 @dataclass(frozen=True, slots=True)
 class WeightedScore:
-    """The expected score, 0 to 10, and whether a split "10" was inferred."""
+    """The expected score from 0 to 10, and whether a split "10" was inferred."""
 
     score: float
     inferred: bool = False
 
 
 def splits_ten(replies: Iterable[Sequence[TokenLogprob]]) -> bool:
-    """Whether a judge is known to write 10 as two tokens: some replies do, and none writes it as one token."""
+    """Return whether the judge is known to write 10 as two tokens.
+
+    It is if some replies write 10 as two tokens and no reply writes it as a single token.
+    """
     is_split = False
     for tokens in replies:
         position = _score_position(tokens, 10)
@@ -118,10 +121,12 @@ def splits_ten(replies: Iterable[Sequence[TokenLogprob]]) -> bool:
 def weighted_score(
     tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_split: bool = False
 ) -> WeightedScore | None:
-    """Return the weighted score of a reply with the score `score`, from its tokens in order with their alternatives.
+    """Return the weighted score of a reply.
 
-    None if there are no alternatives, or the tokens do not spell the score; use the plain score then. `ten_is_split`
-    states that the judge is known to write 10 as two tokens (`splits_ten`).
+    `tokens` are its tokens with their alternatives, `score` is its plain score.
+
+    Return None if there are no alternatives or the tokens do not spell the score. Then use the plain score.
+    `ten_is_split` tells that the judge is known to write 10 as two tokens (`splits_ten`).
     """
     if not tokens:
         return None
@@ -171,7 +176,7 @@ def _alternatives(token: TokenLogprob) -> dict[str, float]:
 
 
 def _is_open_one(text: str) -> bool:
-    """Whether a token is a 1 that the next token may extend to 10."""
+    """Return whether a token is a "1" that the next token may extend to "10"."""
     match = _SCORE_TOKEN.fullmatch(text)
     return match is not None and match[1] == "1" and not match[2]
 
@@ -179,13 +184,13 @@ def _is_open_one(text: str) -> bool:
 def _divide_open_one(
     probabilities: dict[int, float], open_one: float, tokens: Sequence[TokenLogprob], score: int, *, ten_is_split: bool
 ) -> bool:
-    """Add the probability of an open "1" to those of 1 and 10; return whether the division was inferred.
+    """Divide the probability of an open "1" between 1 and 10. Return whether the division was inferred.
 
     `tokens` are the score's first token and the next one.
     """
     if not open_one:
         return False
-    has_ten = 10 in probabilities  # as one token
+    has_ten = 10 in probabilities  # as a single token
     if not has_ten and _is_open_one(tokens[0].token) and len(tokens) > 1:
         following = _alternatives(tokens[1]).items()
         zero = math.fsum(math.exp(value) for text, value in following if text.startswith("0") and value <= 0)
@@ -202,9 +207,11 @@ def _divide_open_one(
 
 
 def score_tokens(tokens: Sequence[TokenLogprob] | None, score: int) -> tuple[TokenLogprob, ...] | None:
-    """Return the tokens that `weighted_score` needs: up to the score and one more, with alternatives only at these two.
+    """Return the tokens that `weighted_score` needs: all tokens up to the score, and the next token.
 
-    A reply of a hundred tokens with twenty alternatives each would otherwise dominate the size of the log.
+    Only the score's token and the next token keep their alternatives.
+
+    Otherwise replies of a hundred tokens with twenty alternatives each would dominate the size of the log.
     """
     position = _score_position(tokens, score) if tokens else None
     if not tokens or position is None:

@@ -1,1 +1,1 @@
-"""Frames of videos: exact by index, decoded only when accessed."""
+"""Exact frames of videos by index, decoded only when they are needed."""

@@ -1,6 +1,6 @@
-"""Encodes small videos, for the kitchen and for small releases of other benchmarks made from it.
+"""Encodes small videos, for the kitchen and for the small releases of other benchmarks that are made from it.
 
-The same frames give the same bytes with the same build of FFmpeg: one thread encodes, and no date is written.
+With the same build of FFmpeg, the same frames give the same bytes: only one thread encodes, and no date is written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ Picture = NDArray[np.uint8]
 
 
 def encoder_frame(picture: Picture) -> av.VideoFrame:
-    """Convert a picture for `encode_video`. This takes longer than encoding, so reuse the result to encode it again.
+    """Convert a picture for `encode_video`.
+
+    Converting takes longer than encoding, so reuse the result if you encode the picture again.
 
     Args:
         picture: uint8 RGB of shape (height, width, 3).
@@ -32,7 +34,9 @@ def encoder_frame(picture: Picture) -> av.VideoFrame:
 def encode_video(
     out: str | Path, pictures: Iterable[Picture | av.VideoFrame], *, size: tuple[int, int], fps: Fraction | int
 ) -> Path:
-    """Write H.264 in MP4, with one keyframe per second. The file appears only when it is complete.
+    """Write pictures as H.264 video in an MP4 file, with one keyframe per second.
+
+    The file appears only when it is complete.
 
     Args:
         out: target path; an existing file is replaced.
@@ -60,7 +64,7 @@ def encode_video(
         with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as container:
             stream = container.add_stream("libx264", rate=rate, options=options)
             stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-            stream.codec_context.thread_count = 1  # threads would make the bytes depend on the machine
+            stream.codec_context.thread_count = 1  # with several threads, the bytes would depend on the machine
             for picture in pictures:
                 frame = picture if isinstance(picture, av.VideoFrame) else encoder_frame(picture)
                 if (frame.width, frame.height) != size:
@@ -78,7 +82,7 @@ def encode_video(
 
 
 def resize_pictures(pictures: Iterable[Picture], size: tuple[int, int]) -> Iterator[Picture]:
-    """Resize pictures to (width, height) in pixels; pictures of that size stay unchanged."""
+    """Resize pictures to (width, height) in pixels; pictures that have this size stay unchanged."""
     for picture in pictures:
         if (picture.shape[1], picture.shape[0]) == size:
             yield picture

@@ -1,4 +1,7 @@
-"""Choose the frames of a video that a question shows. Only indices are computed: from 0, in order, each once."""
+"""Choose the frames of a video that a question shows.
+
+The functions only compute indices of frames: distinct, in order, counted from 0.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +15,23 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video.readers import VideoFacts
 
 MAX_RATE = 1000.0
-"""Frames a second."""
+"""Highest rate, in frames per second."""
 _CLOSE = 1e-6
-"""Seconds that times may be off by rounding: far less than the time between two frames."""
+"""Seconds by which rounding may change times; far less than the time between two frames."""
 
 
 def evenly_spaced(total: int, count: int) -> tuple[int, ...]:
     """Choose `count` of `total` frames in equal steps, always including the first and the last.
 
-    Frame i of the choice is `i * (total - 1) // (count - 1)`. If there are no more than `count` frames, all are
-    chosen. If `count` is 1, the middle frame is chosen.
+    Chosen frame i has the index `i * (total - 1) // (count - 1)`. If the video has at most `count` frames, all frames
+    are chosen. If `count` is 1, the middle frame is chosen.
 
     >>> evenly_spaced(100, 4), evenly_spaced(3, 8), evenly_spaced(9, 1)
     ((0, 33, 66, 99), (0, 1, 2), (4,))
 
     Raises:
-        ConfigError: `count` is not 1 or more.
-        DataError: there is no frame.
+        ConfigError: `count` is less than 1.
+        DataError: the video has no frame.
     """
     if count < 1:
         raise ConfigError(f"{count} frames were asked for. Fix: ask for 1 or more")
@@ -42,14 +45,14 @@ def evenly_spaced(total: int, count: int) -> tuple[int, ...]:
 
 
 def evenly_spaced_with(total: int, count: int, always: Collection[int]) -> tuple[int, ...]:
-    """Choose `evenly_spaced` frames that include `always`, each in place of the nearest sampled frame.
+    """Choose `evenly_spaced` frames; each frame of `always` replaces the nearest chosen frame.
 
     >>> evenly_spaced_with(100, 4, {30, 99})
     (0, 30, 66, 99)
 
     Raises:
-        ConfigError: `count` is not 1 or more.
-        DataError: there is no frame, `always` names a missing frame, or it has more than `count` frames.
+        ConfigError: `count` is less than 1.
+        DataError: the video has no frame, or `always` has a missing frame or more than `count` frames.
     """
     required = sorted(set(always))
     frames = set(evenly_spaced(total, count))
@@ -66,12 +69,13 @@ def evenly_spaced_with(total: int, count: int, always: Collection[int]) -> tuple
 
 
 def at_rate(facts: VideoFacts, fps: float) -> tuple[int, ...]:
-    """Choose the frames nearest to the times 0, 1/fps, 2/fps, ... up to the last frame; at a tie the earlier frame.
+    """Choose the frames nearest to the times 0, 1/fps, 2/fps, ... up to the last frame.
 
-    At a higher rate than the video's, every frame is chosen once.
+    If two frames are equally near, the earlier frame is chosen. If `fps` is higher than the video's rate, every frame
+    is chosen once.
 
     Raises:
-        ConfigError: `fps` is not a positive number, or above `MAX_RATE`.
+        ConfigError: `fps` is not a positive number, or is above `MAX_RATE`.
         DataError: the times of the frames are not known.
     """
     if not 0 < fps <= MAX_RATE:
@@ -79,16 +83,17 @@ def at_rate(facts: VideoFacts, fps: float) -> tuple[int, ...]:
     seconds = _times(facts)
     # Frame i is nearest to the times from its midpoint with frame i - 1 to its midpoint with frame i + 1.
     borders = np.append((seconds[:-1] + seconds[1:]) / 2, seconds[-1])
-    passed = np.floor((borders + _CLOSE) * fps)  # of the times k / fps, the last k up to each border
+    # For each border, the last k whose time k / fps is not after the border.
+    passed = np.floor((borders + _CLOSE) * fps)
     return tuple(int(frame) for frame in np.flatnonzero(np.diff(passed, prepend=-1.0) > 0))
 
 
 def in_window(facts: VideoFacts, centre_s: float, half_s: float) -> range:
-    """Choose the frames from `centre_s - half_s` to `centre_s + half_s`, ends included, within the video.
+    """Choose the frames from `centre_s - half_s` to `centre_s + half_s` seconds, ends included.
 
     Raises:
         ConfigError: a time is not a number, or `half_s` is negative.
-        DataError: the times of the frames are not known, or none of them lies in the window.
+        DataError: the times of the frames are not known, or no frame lies in the window.
     """
     if not (math.isfinite(centre_s) and math.isfinite(half_s) and half_s >= 0):
         raise ConfigError(f"a window of {centre_s} +- {half_s} s. Fix: give numbers, the half not below 0")
@@ -104,7 +109,9 @@ def in_window(facts: VideoFacts, centre_s: float, half_s: float) -> range:
 
 
 def nearest_frame(facts: VideoFacts, second: float) -> int:
-    """Return the frame nearest to a time: at a tie the earlier frame, outside the video the first or last frame.
+    """Return the frame nearest to a time; if two frames are equally near, return the earlier frame.
+
+    For a time outside the video, this is the first or the last frame.
 
     Raises:
         ConfigError: `second` is not a number.
@@ -120,7 +127,7 @@ def nearest_frame(facts: VideoFacts, second: float) -> int:
 
 
 def _times(facts: VideoFacts) -> NDArray[np.float64]:
-    """Return times that never decrease: streams whose packets have no times may repeat some."""
+    """Return times that never decrease; times may repeat in streams whose packets have no times."""
     if not facts.has_times:
         remedy = "give the rate of its frames with its annotations, or the video file"
         raise DataError(f"{facts.path}: the times of its frames are not known. Fix: {remedy}")

@@ -1,8 +1,8 @@
-"""Dataset rows that point at frames of videos, and decode them only when pixels are needed.
+"""Links dataset rows to frames of videos, and decodes the frames only when pixels are needed.
 
-A published row holds plain data, `{"video": "kitchen/012.mp4", "indices": [0, 24, 48]}`. `link_frames` turns such a
-column into `LazyFrames`, with the videos under `root`. Publish the dataset as it was before: the feature type
-`VideoFrames` cannot be loaded unless this package is imported.
+A published row holds plain data, `{"video": "kitchen/012.mp4", "indices": [0, 24, 48]}`. `link_frames` turns a column
+of such rows into `LazyFrames` of the videos in the folder `root`. Publish the dataset in its plain form: a dataset with
+the feature type `VideoFrames` can be loaded only if this package is imported.
 
     dataset = link_frames(load_dataset("org/barista", "relations", split="test"), root="videos")
     frames = dataset[0]["frames"]          # nothing decoded yet
@@ -28,10 +28,10 @@ AnyDataset = TypeVar("AnyDataset", Dataset, DatasetDict, IterableDataset, Iterab
 
 @dataclass
 class VideoFrames:
-    """Feature of a `datasets` column: stored as {video: string, indices: list<int32>}, read as `LazyFrames`.
+    """Feature of a `datasets` column that is stored as {video: string, indices: list<int32>} and read as `LazyFrames`.
 
-    `root`: folder of the videos. `backend`: see barista_bench.media.video. `decode=False` leaves the plain struct. A
-    column that `map` creates has this type only if you give `map` the argument `features=`.
+    `root` is the folder of the videos, and `backend` a backend of barista_bench.media.video. With `decode=False`,
+    reading gives the plain struct. A column that `map` creates has this type only if you pass `features=` to `map`.
     """
 
     root: str | None = None
@@ -60,15 +60,18 @@ class VideoFrames:
     def decode_example(
         self, value: Mapping[str, Any] | LazyFrames | None, token_per_repo_id: object = None
     ) -> LazyFrames | None:
-        """Return the lazy frames of a stored struct. Opens no file."""
-        del token_per_repo_id  # part of the interface of `datasets`
+        """Return the lazy frames of a stored struct, without opening a file."""
+        del token_per_repo_id  # required by the interface of `datasets`
         if value is None or isinstance(value, LazyFrames):
             return value
         indices = value["indices"] if value["indices"] is not None else []
         return LazyFrames(value["video"], indices, root=self.root, backend=self.backend)
 
     def cast_storage(self, storage: pa.StructArray) -> pa.StructArray:
-        """Cast to Arrow storage of a struct with the two fields, in any order and integer width. Raises DataError."""
+        """Cast a struct with the two fields, in any order and integer width, to this feature's Arrow storage.
+
+        Raises DataError.
+        """
         if not pa.types.is_struct(storage.type) or {f.name for f in storage.type} != {"video", "indices"}:
             raise DataError(
                 f"a column of type {storage.type} cannot be linked. Fix: give it the fields video and indices"
@@ -77,38 +80,39 @@ class VideoFrames:
         return pa.StructArray.from_arrays(fields, fields=list(self.pa_type), mask=storage.is_null())
 
     def flatten(self) -> "VideoFrames | dict[str, Value | List]":
-        """Return the column's form in `Dataset.flatten`."""
+        """Return the form of this column in `Dataset.flatten`."""
         return self if self.decode else plain_feature()
 
 
-with warnings.catch_warnings():  # it says that registering features is experimental; tests hold what we use of it
+# The warning says that registering features is experimental; tests cover the parts that we use.
+with warnings.catch_warnings():
     warnings.simplefilter("ignore", UserWarning)
     register_feature(VideoFrames, "VideoFrames")
 
 
 class _AsPictures:
-    """Make a tensor format treat frames like stored pictures: torch has them channel-first, all formats keep uint8."""
+    """Makes a tensor format treat frames like stored pictures: channel-first in torch, and uint8 in all formats."""
 
     def _recursive_tensorize(self, value: object) -> object:
         pictures = value.to_pil() if isinstance(value, LazyFrames) else value
         return super()._recursive_tensorize(pictures)  # type: ignore[misc]
 
 
-for _name in ("torch", "numpy"):  # of libraries that are not installed there is none
+for _name in ("torch", "numpy"):  # a library that is not installed has no formatter
     if _name in formatting._FORMAT_TYPES:
         _formatter = formatting._FORMAT_TYPES[_name]
         formatting._FORMAT_TYPES[_name] = type(_formatter.__name__, (_AsPictures, _formatter), {})
 
 
 def plain_feature() -> dict[str, Value | List]:
-    """Return the feature that published files contain in place of `VideoFrames`."""
+    """Return the feature that replaces `VideoFrames` in published files."""
     return {"video": Value("string"), "indices": List(Value("int32"))}
 
 
 def link_frames(
     dataset: AnyDataset, column: str = "frames", *, root: str | os.PathLike[str] | None = None, backend: str = "auto"
 ) -> AnyDataset:
-    """Read a column of {video, indices} structs, or of lists of them, as `LazyFrames`. Decodes nothing.
+    """Read a column of {video, indices} structs, or of lists of these structs, as `LazyFrames`; nothing is decoded.
 
     Relative paths of videos are resolved under `root` and must stay inside it. Raises DataError if the column is
     missing or has another type.

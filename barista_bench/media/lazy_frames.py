@@ -1,4 +1,4 @@
-"""Frames of a video that are decoded only when pixels are needed. Works without `datasets`, which is slow to import."""
+"""Frames of a video that are decoded only when pixels are needed; works without `datasets`, which is slow to import."""
 
 import os
 import threading
@@ -23,19 +23,20 @@ os.register_at_fork(after_in_child=lambda: _renew_lock())
 
 
 class LazyFrames:
-    """Frames of one video, in order, decoded at each request and not cached: keep `array()` to use it twice.
+    """Frames of one video, in order. They are decoded at each request and not cached, so keep the result of `array()`.
 
-    This is a sequence of images. For `datasets` it is also a mapping of its two fields, so that `map` writes it back as
-    plain `video` and `indices` without decoding. Immutable; equal if video, indices and root are equal.
+    `LazyFrames` are a sequence of images. For `datasets` they are also a mapping with the fields `video` and `indices`,
+    so that `map` writes these plain fields back without decoding. They are immutable, and equal if video, indices and
+    root are equal.
     """
 
     __slots__ = ("backend", "indices", "root", "video")
 
     def __init__(self, video: str, indices: Sequence[int], *, root: str | None = None, backend: str = "auto") -> None:
-        """Opens no file.
+        """Store the fields; no file is opened.
 
         Args:
-            video: path, relative to `root` if given.
+            video: path of the video; relative to `root` if `root` is given.
             indices: frame numbers from 0.
         """
         self.video = video
@@ -61,7 +62,7 @@ class LazyFrames:
         return self.video
 
     def array(self) -> Images:
-        """Decode all frames: uint8 RGB, shape (n, H, W, 3), x right, y down. Raises VideoError."""
+        """Decode all frames as uint8 RGB of shape (n, H, W, 3); x runs right and y runs down. Raises VideoError."""
         return self._decode(self.indices)
 
     def to_pil(self) -> "list[PilImage]":
@@ -88,7 +89,7 @@ class LazyFrames:
     @overload
     def __getitem__(self, key: str) -> str | list[int]: ...
     def __getitem__(self, key: int | slice | str) -> "Images | LazyFrames | str | list[int]":
-        """Decode one image (H, W, 3) for an int; return lazy frames for a slice, a field for "video" or "indices"."""
+        """Decode one image (H, W, 3) for an int; return lazy frames for a slice, and a field for its name."""
         if isinstance(key, str):
             return self._fields()[key]
         if isinstance(key, slice):

@@ -1,9 +1,9 @@
-"""Set-of-mark overlay: each object's mask in a separate colour, outlined, with its number at its centre.
+"""Draws the set-of-mark overlay: each object's mask has its own colour, an outline, and its number at the centre.
 
 The overlay equals the release's pixel for pixel (docs/upstream/barista.md, "Relations"). Masks are painted in the order
-of their numbers, later masks over earlier masks. The outline has the mark's colour. The inside is darker; the paper's
-protocol does not darken it. Only numpy and Pillow draw it. The numbers use the font that Pillow contains, so their
-pixels depend on the version of Pillow.
+of their numbers, later masks over earlier masks. The outline has the mark's colour, and the inside is darker; in the
+paper's protocol the inside is not darker. The overlay is drawn only with numpy and Pillow. The numbers use Pillow's
+built-in font, so their pixels depend on the version of Pillow.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from PIL import Image, ImageDraw, ImageFont
 
 _GOLDEN_RATIO_CONJUGATE = 0.618033988749895
 _STRIP_PIXELS = 2**20
-"""Pixels that are painted at once."""
+"""Number of pixels that are painted at once."""
 
 
 class Mark(NamedTuple):
-    """A number to show and the object's (height, width) boolean mask, which is not empty."""
+    """A number to show, and the object's boolean mask (height, width), which is not empty."""
 
     number: int
     mask: NDArray[np.bool_]
@@ -42,13 +42,13 @@ def draw_marks(
 
     Args:
         frame: (height, width, 3) RGB of any size.
-        marks: in the order of their numbers; masks of `size`, of which only one is in memory at a time.
+        marks: the marks in the order of their numbers, with masks of `size`. Only one mask is in memory at a time.
         size: (width, height) in pixels of the returned image; the frame is resized to it.
         mask_alpha: opacity of the marks, 0 to 1.
         boundary_alpha: how much darker the inside of a mark is than its outline, 0 (equal) to 1 (black).
-        font_size: of the numbers, in pixels.
-        darken_inside: True darkens the inside, as in the release. False gives it the mark's colour, and draws the
-            outline over the frame with the opacity `boundary_alpha`.
+        font_size: size of the numbers in pixels.
+        darken_inside: True darkens the inside, as in the release. False gives the inside the mark's colour, and draws
+            the outline over the frame with the opacity `boundary_alpha`.
     """
     labels, centres = np.zeros((size[1], size[0]), dtype=np.int32), dict[int, tuple[int, int]]()
     for mark in marks:
@@ -83,7 +83,7 @@ def _centre(mask: NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def mark_color(number: int) -> NDArray[np.float32]:
-    """Return the (3,) RGB of a mark, 0 to 255: neighbouring numbers get hues far apart.
+    """Return the RGB colour of a mark, shape (3,), from 0 to 255; consecutive numbers get very different hues.
 
     >>> mark_color(1).round().tolist()
     [36.0, 96.0, 242.0]
@@ -95,7 +95,7 @@ def mark_color(number: int) -> NDArray[np.float32]:
 def _paint_labels(
     pixels: NDArray[np.uint8], labels: NDArray[np.int32], mask_alpha: float, boundary_alpha: float, darken_inside: bool
 ) -> None:
-    """Paint every labelled pixel in place, in single precision; the background (0) stays unchanged."""
+    """Paint every labelled pixel in place, in single precision. The background (label 0) stays unchanged."""
     height, width = labels.shape
     rows = max(1, _STRIP_PIXELS // width)
     for top in range(0, height, rows):
@@ -107,7 +107,7 @@ def _paint_labels(
 def _paint_strip(
     strip: NDArray[np.uint8], around: NDArray[np.int32], mask_alpha: float, boundary_alpha: float, darken_inside: bool
 ) -> None:
-    """Paint a strip of the frame; `around` holds its labels with one more pixel on each side."""
+    """Paint a strip of the frame; `around` has the strip's labels and one more pixel on each side."""
     labels = around[1:-1, 1:-1]
     painted = labels != 0
     numbers, inverse = np.unique(labels[painted], return_inverse=True)
@@ -123,7 +123,7 @@ def _paint_strip(
 
 
 def _is_boundary(around: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return the labelled pixels with a neighbour (4-connected) of another label, except on the rim of `around`."""
+    """Return the labelled pixels with a 4-connected neighbour of another label, except at the rim of `around`."""
     labels = around[1:-1, 1:-1]
     neighbours = (around[:-2, 1:-1], around[2:, 1:-1], around[1:-1, :-2], around[1:-1, 2:])
     differs = np.logical_or.reduce([neighbour != labels for neighbour in neighbours])

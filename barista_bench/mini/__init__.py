@@ -1,7 +1,8 @@
-"""A scripted coffee kitchen: small egocentric videos with a complete scene graph, in the release's layout.
+"""Makes a scripted coffee kitchen: small egocentric videos with complete scene graphs, in the layout of the release.
 
-One script determines all actions and their times; motion, relations, states, activities and process steps follow from
-it, and the masks come from the same drawing that makes the pixels. Use it when the real videos are not available.
+One script determines all actions and their times. Motion, relations, states, activities and process steps follow from
+the script. The drawing that makes the pixels also makes the masks. Use the kitchen when the real videos are not
+available.
 """
 
 from barista_bench.mini.kitchen import KitchenVideo, VideoPlan, graph_outline, plan_kitchen, write_kitchen, write_video

@@ -1,7 +1,8 @@
-"""Filled shapes as sprites, rasterised only with integers, so that masks are the same on every machine.
+"""Draws filled shapes as sprites, with integers only, so that masks are the same on every machine.
 
-Painters draw on a `Canvas` in kitchen units: one unit is one pixel of a 360 pixel high picture, y points down, the
-origin is the object's anchor. A `Sprite` is the canvas at one size: colours, opacity, and the hard-edged mask.
+Painters draw on a `Canvas` in kitchen units: one unit is one pixel of a picture that is 360 pixels high. The y axis
+points down, and the origin is the object's anchor. A `Sprite` is the canvas at one size, with colours, opacity and a
+hard-edged mask.
 """
 
 from __future__ import annotations
@@ -22,26 +23,26 @@ REFERENCE_HEIGHT = 360
 """Picture height, in pixels, at which one kitchen unit is one pixel."""
 
 FINE = 64
-"""Steps per kitchen unit (and per pixel) of outlines."""
+"""Steps per kitchen unit, and per pixel, in which outlines are measured."""
 
 ANGLES = 64
-"""Steps to a full turn. Angles grow clockwise, as y points down."""
+"""Steps per full turn. Angles grow clockwise, since y points down."""
 
 _QUARTER = ANGLES // 4
-_SAMPLES = 4  # per pixel and axis
+_SAMPLES = 4  # samples per pixel and axis
 _STEP = FINE // _SAMPLES
-# Rounding to 1/4096 hides the last-bit differences between platforms' cosines.
+# Rounding to 1/4096 removes differences in the last bit between the cosines of different platforms.
 _COS = tuple(round(math.cos(2 * math.pi * k / ANGLES) * 4096) for k in range(ANGLES))
 
 
 def turn(x: int, y: int, angle: int) -> Point:
-    """Return the point (x, y) turned about the origin by `angle` steps."""
+    """Return the point (x, y), turned about the origin by `angle` steps."""
     cos, sin = _COS[angle % ANGLES], _COS[(angle - _QUARTER) % ANGLES]
     return (x * cos - y * sin + 2048) >> 12, (x * sin + y * cos + 2048) >> 12
 
 
 def mix(a: RGB, b: RGB, percent: int) -> RGB:
-    """Return a mix with `percent` of b, the rest a."""
+    """Return a mix of `percent` of colour b with colour a."""
     red, green, blue = ((p * (100 - percent) + q * percent) // 100 for p, q in zip(a, b, strict=True))
     return red, green, blue
 
@@ -56,17 +57,17 @@ def dark(colour: RGB, percent: int = 25) -> RGB:
 
 @dataclass(frozen=True)
 class Shape:
-    """Closed outlines, filled by the even-odd rule. Points in 1/FINE units."""
+    """Closed outlines, filled by the even-odd rule. Points are in 1/FINE units."""
 
     outlines: tuple[tuple[Point, ...], ...]
     colour: RGB
     opacity: int
-    kind: str  # "paint" belongs to the object; "shade" stays within what is painted; "shadow" belongs to no object
+    kind: str  # "paint" belongs to the object; "shade" stays within the painted area; "shadow" belongs to no object
 
 
 @dataclass
 class Canvas:
-    """The canvas of a painter: shapes in painter's order, later shapes over earlier."""
+    """The canvas of a painter: shapes in the order of painting, so that later shapes cover earlier shapes."""
 
     shapes: list[Shape] = field(default_factory=list)
     kind: str = "paint"
@@ -92,11 +93,11 @@ class Canvas:
         self.add_outlines([_ellipse(cx, cy, rx, ry)], colour)
 
     def ring(self, cx: int, cy: int, rx: int, ry: int, width: int, colour: RGB) -> None:
-        """Draw an ellipse with a hole; `width` is the rim's."""
+        """Draw an ellipse with a hole; `width` is the width of the rim."""
         self.add_outlines([_ellipse(cx, cy, rx, ry), _ellipse(cx, cy, rx - width, ry - width)], colour)
 
     def bone(self, x0: int, y0: int, x1: int, y1: int, width: int, colour: RGB, end: int | None = None) -> None:
-        """Draw a thick line with round ends, `width` wide at its start, `end` (default: `width`) at its end."""
+        """Draw a thick line with round ends, `width` wide at its start and `end` (default: `width`) wide at its end."""
         end = width if end is None else end
         length = max(1, math.isqrt(((x1 - x0) ** 2 + (y1 - y0) ** 2) * FINE * FINE))
         nx, ny = (y0 - y1) * FINE, (x1 - x0) * FINE
@@ -112,13 +113,13 @@ class Canvas:
         return Canvas(self.shapes, "shade", opacity)
 
     def mirror(self) -> Canvas:
-        """Return a canvas with left and right exchanged."""
+        """Return this canvas with left and right exchanged."""
         return Canvas(
             [replace(s, outlines=tuple(tuple((-x, y) for x, y in o) for o in s.outlines)) for s in self.shapes]
         )
 
     def shadow(self, cx: int, cy: int, rx: int, ry: int) -> None:
-        """Draw a soft shadow on things below. It belongs to no mask."""
+        """Draw a soft shadow on the things below. A shadow belongs to no mask."""
         for growth in (4, 2, 0):
             Canvas(self.shapes, "shadow", 28).oval(cx, cy, rx + growth, max(1, ry + growth // 2), (20, 12, 8))
 
@@ -132,7 +133,7 @@ def _circle(cx: int, cy: int, diameter: int) -> list[Point]:
 
 
 def _arc(cx: int, cy: int, width: int, height: int, angles: range) -> list[Point]:
-    """Return points at these angles of an ellipse around (cx, cy)."""
+    """Return the points of an ellipse around (cx, cy) at these angles."""
     return [
         (cx * FINE + (_COS[a % ANGLES] * width >> 7), cy * FINE + (_COS[(a - _QUARTER) % ANGLES] * height >> 7))
         for a in angles
@@ -143,18 +144,18 @@ def _arc(cx: int, cy: int, width: int, height: int, angles: range) -> list[Point
 class Sprite:
     """A canvas in pixels.
 
-    `weighted` is colour times opacity; (left, top) is its corner relative to the anchor.
+    `weighted` is colour times opacity; (left, top) is the sprite's corner relative to the anchor.
     """
 
     weighted: NDArray[np.uint16]  # (rows, columns, 3), at most 255 * 255
-    clear: NDArray[np.uint16]  # (rows, columns, 1), 255 - opacity
-    mask: NDArray[np.bool_]  # (rows, columns), Fortran order as the frame's object map
+    clear: NDArray[np.uint16]  # (rows, columns, 1), holds 255 - opacity
+    mask: NDArray[np.bool_]  # (rows, columns), in Fortran order like the frame's object map
     left: int
     top: int
 
 
 def to_pixels(value: int, height: int) -> int:
-    """Return a length in 1/FINE units as integer pixels of a picture `height` pixels high, rounded down."""
+    """Return a length in 1/FINE units as pixels of a picture `height` pixels high, rounded down."""
     return value * height // (REFERENCE_HEIGHT * FINE)
 
 
@@ -191,7 +192,7 @@ def make_sprite(canvas: Canvas, height: int, angle: int = 0) -> Sprite:
 
 
 def _pixel_bounds(outlines: list[NDArray[np.int64]]) -> tuple[int, int, int, int]:
-    """Return left, top, right, bottom of the pixels that the outlines can touch."""
+    """Return the left, top, right and bottom of the pixels that the outlines can touch."""
     points = np.concatenate(outlines)
     (left, top), (right, bottom) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
     return left // FINE, top // FINE, right // FINE + 1, bottom // FINE + 1
@@ -204,11 +205,11 @@ def _scaled_outline(outline: tuple[Point, ...], height: int, angle: int) -> NDAr
 
 
 def _coverage(outlines: list[NDArray[np.int64]], size: tuple[int, int]) -> NDArray[np.int64]:
-    """Return the part of every pixel inside, 0..255, from a grid of sample points and exact edge crossings."""
+    """Return how much of each pixel is inside, 0..255, from a grid of sample points and exact edge crossings."""
     rows, columns = size[0] * _SAMPLES, size[1] * _SAMPLES
     half = _STEP // 2
     edges = np.concatenate([np.hstack([outline, np.roll(outline, -1, axis=0)]) for outline in outlines])
-    edges = np.where(edges[:, 1:2] > edges[:, 3:4], edges[:, [2, 3, 0, 1]], edges)  # each edge from its upper end
+    edges = np.where(edges[:, 1:2] > edges[:, 3:4], edges[:, [2, 3, 0, 1]], edges)  # each edge starts at its upper end
     first, last = (np.clip((edges[:, index] + half - 1) // _STEP, 0, rows) for index in (1, 3))
     crossings = last - first
     xa, ya, xb, yb = np.repeat(edges, crossings, axis=0).T
@@ -241,7 +242,7 @@ def paint(canvas: Canvas, painter: str, colour: str, variant: int = 0) -> None:
 
 
 def _draw(canvas: Canvas, line: str, base: RGB) -> None:
-    """Draw one line of `sprites.yaml`, whose head says how lines are written."""
+    """Draw one line of `sprites.yaml`; the head of that file describes the format of lines."""
     shape, colour, mode, repeat = ([part.split() for part in line.split("|")] + [[]] * 3)[:4]
     word, *texts = shape
     numbers = [int(text) for text in texts]
@@ -270,7 +271,7 @@ def _draw(canvas: Canvas, line: str, base: RGB) -> None:
 
 
 def _colour(words: list[str], base: RGB) -> RGB:
-    """Read `[COLOUR] [light N | dark N | mix COLOUR N]`, where a colour is a name or three numbers."""
+    """Read `[COLOUR] [light N | dark N | mix COLOUR N]`; a colour is a name or three numbers."""
     colour, words = _first_colour(words, base)
     match words:
         case ["light", percent]:
@@ -283,7 +284,7 @@ def _colour(words: list[str], base: RGB) -> RGB:
 
 
 def _first_colour(words: list[str], base: RGB) -> tuple[RGB, list[str]]:
-    """Return the colour at the start of the words (default: the object's), and the words after it."""
+    """Return the colour at the start of the words (default: the object's colour), and the words after it."""
     if words and words[0] in PALETTE:
         return PALETTE[words[0]], words[1:]
     if words and words[0].isdigit():
@@ -293,7 +294,7 @@ def _first_colour(words: list[str], base: RGB) -> tuple[RGB, list[str]]:
 
 
 def _surface(c: Canvas, colour: RGB, level: int) -> None:
-    """Draw the liquid in a cup's or jug's mouth; `level` 1..8 is how full it is."""
+    """Draw the liquid in the mouth of a cup or jug; `level` 1..8 tells how full the vessel is."""
     rx, ry = 8 + level * 3 // 2, 2 + level * 3 // 8
     c.oval(0, 0, rx, ry, colour)
     c.shade(90).oval(-rx // 3, 0, rx // 2, max(1, ry // 2), light(colour, 45))
@@ -306,14 +307,14 @@ def _stream(c: Canvas, colour: RGB, height: int) -> None:
 
 
 def _steam(c: Canvas, _: RGB, phase: int) -> None:
-    """Draw vapour that rises from the origin: transparent, in no mask. `phase` 0..3."""
+    """Draw steam that rises from the origin: transparent, and in no mask. `phase` is 0..3."""
     for k in range(4):
         x = (-7, 5, -4, 8)[(k + phase) % 4]
         Canvas(c.shapes, "shadow", 52).oval(x, -8 - 11 * k - 3 * phase, 6 + 2 * k, 7, (255, 255, 255))
 
 
 def _button(c: Canvas, colour: RGB, pressed: int) -> None:
-    """Draw a button; `pressed` 1 shows it pushed in and lit."""
+    """Draw a button; with `pressed` 1, the button is pushed in and lit."""
     c.oval(0, 0, 9, 9, dark(PALETTE["silver"], 40))
     c.oval(0, 0, 7, 7, mix(colour, (255, 250, 190), 55) if pressed else colour)
     c.shade(200).ring(0, 0, 4, 4, 1, PALETTE["black"] if sum(colour) > 360 else (240, 240, 240))
@@ -322,7 +323,7 @@ def _button(c: Canvas, colour: RGB, pressed: int) -> None:
 def _hand(c: Canvas, colour: RGB, pose: int) -> None:
     """Draw a right hand, seen from behind.
 
-    `pose` 0 rests open, 1 grips, 2 points; the origin is where it touches.
+    `pose` 0 is an open resting hand, 1 grips, and 2 points. The origin is the point where the hand touches.
     """
     edge, nail = dark(colour, 24), light(colour, 45)
     if pose == 2:

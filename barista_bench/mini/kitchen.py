@@ -1,4 +1,4 @@
-"""Videos of the kitchen in the release layout: planned, drawn frame by frame, annotated and written."""
+"""Plans, draws, annotates and writes the videos of the kitchen, in the layout of the release."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from barista_bench.scene_graph.release import (
 )
 
 FPS = 30
-"""Default frames a second."""
+"""Default frames per second."""
 SECONDS = (15.0, 30.0)
-"""Default shortest and longest video, in seconds: a script's length stays between the two."""
+"""Default length of the shortest and of the longest video in seconds; a script's length stays between the two."""
 TICKS_PER_SECOND = 40
-"""Pace of a script that need not be stretched or squeezed."""
+"""Pace of a script that is neither stretched nor squeezed."""
 
 KITCHEN_IDS = uuid.uuid5(uuid.NAMESPACE_DNS, "mini.barista-bench")
 DEVICES = (
@@ -57,7 +57,7 @@ _SLEEVES = ("blue", "gray", "green", "purple", "black")
 
 @dataclass(frozen=True)
 class VideoPlan:
-    """The plan of a video, small and picklable. `index` counts over the kitchen, from 0."""
+    """The plan of a video, which is small and can be pickled. `index` is the video's number in the kitchen, from 0."""
 
     index: int
     seed: int
@@ -72,7 +72,7 @@ class VideoPlan:
 
     @property
     def turn(self) -> int:
-        """The number of this video among the videos of its preparation, from 0."""
+        """The number of this video among the videos of the same preparation, from 0."""
         return self.index // len(script.PREPARATIONS)
 
     @property
@@ -85,7 +85,7 @@ class VideoPlan:
 
 
 class KitchenVideo:
-    """A planned video: the timeline, and its frames on demand."""
+    """A planned video: the timeline, and frames that are drawn on demand."""
 
     def __init__(self, plan: VideoPlan) -> None:
         self.plan = plan
@@ -96,11 +96,11 @@ class KitchenVideo:
         self.frame_count = min(max(self.timeline.length * plan.fps // (BEATS * TICKS_PER_SECOND), shortest), longest)
         self.colours = self._colours()
         self.keys = (*self.timeline.props, *script.HAND_CATEGORIES)
-        """All objects, in the order of the object map: number 1 is the first."""
+        """All objects, in the order of their numbers in the object map: the first object has the number 1."""
         self.ids = {key: str(uuid.uuid5(KITCHEN_IDS, f"object:{self._text}:{key}")) for key in self.keys}
 
     def _homes(self) -> dict[str, script.PropPlace]:
-        """Return small changes of the layout: all loose things except machines are shifted a little."""
+        """Return small changes of the layout: all loose things except machines are moved a little."""
         homes = {}
         for key, prop in script.props_of(self.plan.preparation).items():
             if not prop.home.parent and key not in ("machine", "store", "mill"):
@@ -112,7 +112,7 @@ class KitchenVideo:
     def _colours(self) -> dict[str, str]:
         """Return colour names by object.
 
-        "=other" takes another object's colour, so that two things look the same.
+        The value "=other" means the colour of the object `other`, so that two things look the same.
         """
         plan = self.plan
         sleeve = script.spread(f"sleeve:{plan.seed}", _SLEEVES, plan.index)
@@ -127,12 +127,12 @@ class KitchenVideo:
         return frame * self.timeline.length // self.frame_count
 
     def frames_of(self, beats: BeatRange) -> BeatRange:
-        """Return the frames, [start, end), whose moments lie in [start, end) beats."""
+        """Return the frames [start, end) whose moments lie in the beats [start, end)."""
         start, end = (-(-b * self.frame_count // self.timeline.length) for b in beats)
         return min(start, self.frame_count), min(end, self.frame_count)
 
     def frames(self) -> Iterator[tuple[Picture, NDArray[np.uint8]]]:
-        """Yield every frame's picture and object map, as `Renderer.frame` returns them."""
+        """Yield the picture and the object map of every frame, as `Renderer.frame` returns them."""
         width, height = self.plan.width, self.plan.height
         view = -(-width * REFERENCE_HEIGHT // height)
         scene = KitchenScene(self.timeline, self.colours, view, script.pick(f"shake:{self._text}", range(4000)))
@@ -143,7 +143,7 @@ class KitchenVideo:
 
 
 def _annotations(frame: int, owners: NDArray[np.uint8], ids: Sequence[str]) -> Iterator[ReleaseAnnotation]:
-    """Yield boxes and masks of a frame by object number in the object map `owners`; every object has a pixel there."""
+    """Yield boxes and masks of the objects on a frame; every object has at least one pixel in the map `owners`."""
     masks = encode_object_map(owners)
     boxes = mask_boxes([mask.counts for mask in masks.values()], *owners.shape)
     for (owner, mask), box in zip(masks.items(), boxes.tolist(), strict=True):
@@ -151,7 +151,7 @@ def _annotations(frame: int, owners: NDArray[np.uint8], ids: Sequence[str]) -> I
 
 
 def graph_outline(video: KitchenVideo) -> ReleaseFile:
-    """Return a video's graph without boxes and masks; no frame is drawn for it."""
+    """Return a video's graph without boxes and masks; no frame is drawn for this."""
     categories = {key: prop.category for key, prop in video.timeline.props.items()} | script.HAND_CATEGORIES
     plan, frames = video.plan, video.frame_count
     return ReleaseFile(
@@ -193,7 +193,7 @@ def _relations(video: KitchenVideo) -> list[ReleaseRelation]:
 
 
 def _ranges(video: KitchenVideo, beats: list[BeatRange]) -> list[ReleaseRange]:
-    """Return frames of the beats, as `merged_spans` joins them."""
+    """Return the frames of the beats; `merged_spans` joins them to ranges."""
     return [ReleaseRange(*span) for span in merged_spans(ReleaseRange(*video.frames_of(b)) for b in beats)]
 
 
@@ -215,7 +215,7 @@ def plan_kitchen(
     seconds: tuple[float, float] = SECONDS,
     fps: int = FPS,
 ) -> list[VideoPlan]:
-    """Plan the videos of a kitchen, preparations in turn. Draws and writes nothing."""
+    """Plan the videos of a kitchen; the preparations take turns. Nothing is drawn or written."""
     if videos < 1:
         raise ConfigError(f"videos={videos}: a kitchen without a video. Fix: give at least 1")
     if width % 2 or height % 2 or width < 64 or height < 64 or width > 2 * height:
@@ -243,9 +243,9 @@ def write_kitchen(
 ) -> list[Path]:
     """Render a scripted coffee kitchen into the folder `out` and return its video folders, sorted.
 
-    The same arguments give the same annotation bytes for any `num_proc` (worker processes). `seconds` bounds the
-    videos' lengths: a script is stretched or squeezed to fit. With fewer `fps` (frames per second) the same events take
-    fewer frames. The folder appears only when it is complete.
+    The same arguments give the same annotation bytes for any `num_proc` (number of worker processes). `seconds` limits
+    the lengths of the videos: scripts are stretched or squeezed to fit. With lower `fps` (frames per second), the same
+    events take fewer frames. The folder appears only when it is complete.
 
     Raises:
         ConfigError: a number cannot be used, or `out` is not a folder that may be replaced: see `replacing_folder`.

@@ -1,6 +1,6 @@
-"""Poses of objects and hands, the camera and the order of drawing at a moment, and its picture.
+"""Computes the poses of objects and hands, the camera and the order of drawing at each moment, and draws the picture.
 
-A picture consists of pixels and, from the same drawing, the object of each pixel.
+The same drawing gives the pixels of the picture and the object of each pixel.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from barista_bench.mini.stage import BEATS, HandContact, Leg, Timeline
 
 HANDS_DEPTH = 3 * AIR
 REACH = 22 * BEATS
-"""Beats that a hand takes between its resting place, just below the picture, and a thing."""
-_SWING = 20 * BEATS  # beats of one swing of stirring or wiping
+"""Beats in which a hand moves between a thing and its resting place, just below the picture."""
+_SWING = 20 * BEATS  # beats per swing of stirring or wiping
 
 
 @dataclass(frozen=True)
 class Pose:
-    """Position in 1/FINE kitchen units, painting depth, angle in 64ths of a turn."""
+    """Position in 1/FINE kitchen units, painting depth, and angle in 64ths of a turn."""
 
     x: int
     y: int
@@ -40,7 +40,7 @@ class Pose:
 class PlacedSprite:
     """One sprite to paint at (x, y), in 1/FINE units.
 
-    `owner` is the object's key; "" is no object. A sprite that is `aloft` casts no shadow.
+    `owner` is the object's key, or "" for a sprite that is no object. A sprite that is `aloft` casts no shadow.
     """
 
     owner: str
@@ -56,7 +56,7 @@ class PlacedSprite:
 
 
 class KitchenScene:
-    """The timeline seen through a camera. `view_width` is the picture's width in kitchen units."""
+    """Shows the timeline through a camera. `view_width` is the width of the picture in kitchen units."""
 
     def __init__(self, timeline: Timeline, colours: dict[str, str], view_width: int, shake_seed: int) -> None:
         self._timeline = timeline
@@ -70,7 +70,7 @@ class KitchenScene:
     # -- camera
 
     def _camera_path(self) -> list[tuple[int, int]]:
-        """Return the corner of the view at every tick, in 1/FINE units: it smoothly follows the action."""
+        """Return the corner of the view at every tick, in 1/FINE units. The view follows the action smoothly."""
         path: list[tuple[int, int]] = []
         goals = self._timeline.focus
         x = y = vx = vy = 0
@@ -80,7 +80,7 @@ class KitchenScene:
             goal_x, goal_y = self._clamped_corner(pose.x - self._view * FINE // 2, pose.y - 250 * FINE)
             if not path:
                 x, y = goal_x, goal_y
-            # A damped spring: no jerk when the goal jumps.
+            # A damped spring: the view does not jerk when its goal jumps.
             vx += ((goal_x - x) - 16 * vx) // 80
             vy += ((goal_y - y) - 16 * vy) // 80
             x, y = x + vx, y + vy
@@ -88,7 +88,7 @@ class KitchenScene:
         return path
 
     def camera(self, beat: int) -> tuple[int, int]:
-        """Return the top left corner of the view in 1/FINE kitchen units, with the slight sway of a head."""
+        """Return the top left corner of the view in 1/FINE kitchen units; it sways slightly, like a head."""
         tick, rest = divmod(beat, BEATS)
         (xa, ya), (xb, yb) = self._path[tick], self._path[min(tick + 1, len(self._path) - 1)]
         x, y = xa + (xb - xa) * rest // BEATS, ya + (yb - ya) * rest // BEATS
@@ -97,7 +97,7 @@ class KitchenScene:
         return self._clamped_corner(x, y)
 
     def _clamped_corner(self, x: int, y: int) -> tuple[int, int]:
-        """Return the corner nearest to (x, y) whose view stays inside the room."""
+        """Return the corner nearest to (x, y) at which the view stays inside the room."""
         right, bottom = (ROOM_WIDTH - self._view) * FINE, (ROOM_BOTTOM - REFERENCE_HEIGHT) * FINE
         return min(max(x, 0), right), min(max(y, ROOM_TOP * FINE), bottom)
 
@@ -128,7 +128,7 @@ class KitchenScene:
     # -- hands
 
     def hand(self, hand: str, beat: int) -> tuple[int, int, int]:
-        """Return the point (x, y in 1/FINE units) that the hand touches, and its painted pose."""
+        """Return the point (x, y in 1/FINE units) that the hand touches, and the pose in which the hand is drawn."""
         contacts = self._contacts[hand]
         index = bisect_right([c.start for c in contacts], beat) - 1
         last = contacts[index] if index >= 0 else None
@@ -166,7 +166,7 @@ class KitchenScene:
     # -- drawing
 
     def placed_sprites(self, beat: int) -> list[PlacedSprite]:
-        """Return everything in painter's order, farthest first."""
+        """Return all sprites in the order of painting, farthest first."""
         sprites = []
         for key, prop in self._timeline.props.items():
             pose = self.pose(key, beat)
@@ -197,7 +197,7 @@ class KitchenScene:
         sprites = []
         for flow in (flow for flow in self._timeline.flows if flow.start <= beat < flow.end):
             source, goal = self._resolve(PropPlace(*flow.spout), beat), self.pose(flow.content, beat)
-            # Steps of two units, so that a swaying vessel does not ask for a new sprite on every frame.
+            # The height has steps of two units, so that a swaying vessel does not need a new sprite for every frame.
             height = max(0, goal.y - source.y) // (2 * FINE) * 2
             colour = self._colours[flow.content]
             depth = max(goal.depth, source.depth) + 1 if source.depth > AIR else goal.depth + 1
@@ -218,7 +218,7 @@ def _wave(beat: int, period: int, shift: int) -> int:
 
 
 def _ease(a: tuple[int, int], b: tuple[int, int], progress: int) -> tuple[int, int]:
-    """Return the point between a and b, slow at both ends. `progress` is the part of the way, from 0 to 1024."""
+    """Return a point between a and b; motion is slow at both ends. `progress` is the part of the way, 0 to 1024."""
     fraction = progress * progress * (3 * 1024 - 2 * progress) >> 20
     return a[0] + (b[0] - a[0]) * fraction // 1024, a[1] + (b[1] - a[1]) * fraction // 1024
 
@@ -234,7 +234,7 @@ def _pose_on_way(a: Pose, b: Pose, leg: Leg, beat: int) -> Pose:
 
 @dataclass(frozen=True)
 class _Layer:
-    """A picture and its object map. `corner` is the position of its first pixel in the room, (x, y) in pixels."""
+    """A picture and its object map. `corner` is the position (x, y) of its first pixel in the room, in pixels."""
 
     picture: NDArray[np.uint8]
     owners: NDArray[np.uint8]
@@ -242,18 +242,21 @@ class _Layer:
 
 
 def _common_start(a: Sequence[PlacedSprite], b: Sequence[PlacedSprite]) -> list[PlacedSprite]:
-    """Return the first things that are equal in both."""
+    """Return the sprites at the beginning that are equal in both lists."""
     return [x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))]
 
 
 class Renderer:
-    """Paints one video's frames of `width` x `height` pixels over its room.
+    """Paints the frames of one video, of `width` x `height` pixels, over the video's room.
 
-    Most things do not move from frame to frame, so far things that stood still are cached as one painted layer.
+    Most things do not move between frames. So distant things that have not moved are cached as one painted layer.
     """
 
     def __init__(self, room: NDArray[np.uint8], width: int, height: int, owners: Sequence[str]) -> None:
-        """`owners` are the objects' keys. The n-th object has the number n + 1 in an object map; 0 is no object."""
+        """`owners` are the keys of the objects.
+
+        In an object map, the n-th object has the number n + 1; 0 is no object.
+        """
         self._size = (height, width)
         self._numbers = {key: n for n, key in enumerate(owners, 1)}
         self._room = room
@@ -263,7 +266,7 @@ class Renderer:
         self._last_things: list[PlacedSprite] = []
 
     def frame(self, things: Sequence[PlacedSprite], camera: tuple[int, int]) -> tuple[Picture, NDArray[np.uint8]]:
-        """Return the picture, (height, width, 3) RGB, and the object map, (height, width) in Fortran order."""
+        """Return the picture, RGB (height, width, 3), and the object map (height, width) in Fortran order."""
         self._update_layer(_common_start(self._last_things, things))
         self._last_things = list(things)
         (height, width), (x0, y0) = self._size, self._origin
@@ -275,7 +278,7 @@ class Renderer:
         return layer.picture, layer.owners
 
     def _update_layer(self, still_things: list[PlacedSprite]) -> None:
-        """Paint these things in the cached layer, by adding to it if that is enough."""
+        """Paint these sprites in the cached layer; if possible, only add the new sprites."""
         if _common_start(self._painted, still_things) != self._painted:
             self._layer.picture[...] = self._room
             self._layer.owners[...] = 0
@@ -296,7 +299,7 @@ class Renderer:
             return
         region = (slice(y0 - y, y1 - y), slice(x0 - x, x1 - x))
         target = layer.picture[y0:y1, x0:x1]
-        # At most 255 * 255 + 128, so 16 bits do; the shifts divide by 255 with rounding.
+        # The values are at most 255 * 255 + 128, so 16 bits are enough. The shifts divide by 255 with rounding.
         mixed = target * sprite.clear[region]
         mixed += sprite.weighted[region]
         mixed += 128
@@ -306,7 +309,7 @@ class Renderer:
         np.copyto(layer.owners[y0:y1, x0:x1], self._numbers.get(thing.owner, 0), where=sprite.mask[region])
 
 
-@lru_cache(maxsize=256)  # videos of a kitchen share hands and most things
+@lru_cache(maxsize=256)  # the videos of a kitchen share the hands and most things
 def _sprite(
     painter: str, colour: str, variant: int, angle: int, is_mirrored: bool, is_aloft: bool, height: int
 ) -> drawing.Sprite:
@@ -323,14 +326,14 @@ WOODS: tuple[drawing.RGB, ...] = ((196, 154, 108), (172, 128, 92), (210, 180, 14
 
 
 def paint_room(text: str, height: int) -> NDArray[np.uint8]:
-    """Paint the complete room for a picture of `height` pixels, (rows, columns, 3).
+    """Paint the complete room for a picture of `height` pixels; the result has the shape (rows, columns, 3).
 
-    The text determines colours and grain.
+    The text determines the colours and the grain.
     """
     wall, wood = pick(f"wall:{text}", WALLS), pick(f"wood:{text}", WOODS)
     salt = pick(f"salt:{text}", range(1, 1000))
     rows, columns = (n * height // drawing.REFERENCE_HEIGHT + 2 for n in (ROOM_BOTTOM - ROOM_TOP, ROOM_WIDTH))
-    # Quarter units, to keep fine lines fine.
+    # Quarter units keep fine lines fine.
     y = (np.arange(rows) * drawing.REFERENCE_HEIGHT * 4 // height + ROOM_TOP * 4)[:, None]
     x = (np.arange(columns) * drawing.REFERENCE_HEIGHT * 4 // height)[None, :]
     shade = np.where(y < COUNTER_TOP * 4, _tiles(x, y, salt), _planks(x, y, salt))
@@ -339,7 +342,7 @@ def paint_room(text: str, height: int) -> NDArray[np.uint8]:
     room = np.where((y >= COUNTER_EDGE * 4)[..., None], np.array(drawing.dark(wood, 45)), room)
     rim = (y >= COUNTER_EDGE * 4 - 12) & (y < COUNTER_EDGE * 4)
     room = np.where(rim[..., None], np.array(drawing.light(wood, 30)), room)
-    # The wall darkens towards the counter, where light does not reach.
+    # The wall gets darker near the counter, where light does not reach.
     contact = np.clip(COUNTER_TOP * 4 - y, 0, 48)
     falloff = np.where(y < COUNTER_TOP * 4, 256 - (48 - contact), 256)
     shaded: NDArray[np.uint8] = np.clip(room * falloff[..., None] // 256, 0, 255).astype(np.uint8)

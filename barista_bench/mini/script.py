@@ -1,9 +1,10 @@
-"""The things in the toy kitchen (`props.yaml`) and the events (`script.yaml`), chosen only by a text and the seed.
+"""Chooses the things in the toy kitchen (`props.yaml`) and the events (`script.yaml`), only by a text and the seed.
 
-Motion, relations, states, activities and process steps all follow from these. Positions are in kitchen units (one pixel
-of a 360 pixel high picture), y points down; the room extends from (0, -60) to (1000, 440). A script is a list of blocks
-(process steps) of acts. Lengths are in ticks, 40 per second unless the script is stretched or squeezed to its video's
-length; percentages are of the act's length.
+Motion, relations, states, activities and process steps follow from things and events. Positions are in kitchen units
+(one pixel of a picture that is 360 pixels high). The y axis points down, and the room extends from (0, -60) to
+(1000, 440). A script is a list of blocks (process steps), and each block is a list of acts. Lengths are in ticks, 40
+per second unless the script is stretched or squeezed to the length of the video. Percentages refer to the length of an
+act.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ import msgspec
 
 ROOM_WIDTH, ROOM_TOP, ROOM_BOTTOM = 1000, -60, 440
 AIR = 20_000
-"""Added to the painting depth of a held thing, so that it is drawn over everything on the counter."""
+"""Added to the painting depth of a held thing, so that the thing covers everything on the counter."""
 HAND_CATEGORIES = {"right": "right hand", "left": "left hand"}
 
 
 class PropPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A place of a thing: in the room, or on a `parent`, with which it then moves.
+    """A place for a thing: in the room, or on a `parent`; the thing then moves with the parent.
 
-    `depth` orders painting relative to the parent; `angle` (64 per turn) is the thing's rotation there. `relations`
-    hold while something is there: "under" means thing under parent; "contains" and names with a "~" mean parent to
-    thing; "under:pf" names another end.
+    `depth` orders the painting relative to the parent. `angle` (64 per turn) is the thing's rotation at this place.
+    `relations` hold while a thing is at this place. "under" is a relation from the thing to the parent. "contains", and
+    names with a "~", are relations from the parent to the thing. "under:pf" names `pf` in place of the parent.
     """
 
     parent: str
@@ -39,11 +40,11 @@ class PropPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Prop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An object. It is first at `home`, and has one of `colours`.
+    """An object. It starts at `home`, and has one of the `colours`.
 
-    `grip` is where the right hand touches it (the left hand mirrored), `spout` and `tilt` describe pouring, `mouth` is
-    where it is filled. A hand that holds the object also holds its `grip_part`, but the `body_hand` holds the object
-    itself. A `steady` object is never drawn turned, only its parts are.
+    The right hand touches the object at `grip`; the left hand touches it at the mirrored point. `spout` and `tilt`
+    describe pouring, and the object is filled at `mouth`. A hand that holds the object also holds its `grip_part`, but
+    the `body_hand` holds the object itself. A `steady` object is never drawn turned; only its parts are.
     """
 
     category: str
@@ -70,17 +71,20 @@ _PROPS = msgspec.yaml.decode(resources.files(__package__).joinpath("props.yaml")
 
 
 def props_of(preparation: str) -> dict[str, Prop]:
-    """Return the objects of a kitchen for this kind of coffee machine, by key."""
+    """Return the objects of a kitchen with this kind of coffee machine, by key."""
     return _PROPS.props["common"] | _PROPS.props[preparation]
 
 
 def places_of(preparation: str) -> dict[str, PropPlace]:
-    """Return the named places of that kitchen."""
+    """Return the named places of a kitchen with this kind of coffee machine."""
     return _PROPS.places["common"] | _PROPS.places[preparation]
 
 
 class PropChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Change: `thing` takes state `value` after `after` percent of the act, for `lasts` ticks (0: until changed)."""
+    """A change: `thing` gets the state `value` after `after` percent of the act.
+
+    The state lasts for `lasts` ticks; with 0, it lasts until the next change.
+    """
 
     thing: str
     value: str
@@ -91,8 +95,9 @@ class PropChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Fill(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A flow: `content` runs from a spout (an object and an offset) to its new place.
 
-    It starts after `after` percent and lasts `lasts` ticks. The place `to` is the content's in the object `vessel`;
-    `full` is the final level, of 8. With `lasts` 0 no flow is visible: the content only changes its place.
+    The flow starts after `after` percent of the act and lasts `lasts` ticks. `to` is the content's new place in the
+    object `vessel`, and `full` is the final level, up to 8. If `lasts` is 0, no flow is visible: the content only
+    changes its place.
     """
 
     content: str
@@ -107,10 +112,10 @@ class Fill(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One action of the right, the left or both hands on `thing`; its name is its activity ("Verb noun").
 
-    Kinds: grasp (take and lift), place (put the held thing), carry (both in one), slide (move in contact, along the
-    counter or about a joint), press, pour (into the vessel `to`), work (use the held thing at `to`, moving by `sway`),
-    pause. `value` is the human action beside "holds"; `helps` names the thing in the other hand; `early` is the number
-    of ticks by which the act begins before the previous act ends.
+    The kinds are grasp (take and lift), place (put the held thing down), carry (grasp and place in one act), slide
+    (move in contact, along the counter or about a joint), press, pour (into the vessel `to`), work (use the held thing
+    at `to`, moving by `sway`) and pause. `value` is the human action in addition to "holds". `helps` names the thing in
+    the other hand. The act begins `early` ticks before the previous act ends.
     """
 
     kind: Literal["grasp", "place", "carry", "slide", "press", "pour", "work", "pause"]
@@ -129,7 +134,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A process step; an act that is only a name refers to a shared sequence of acts."""
+    """A process step. An act that is only a name refers to a shared sequence of acts."""
 
     step: str
     acts: tuple[Act | str, ...]
@@ -146,7 +151,7 @@ PREPARATIONS = tuple(_TABLES.orders)
 
 
 def script_of(preparation: str, turn: int, seed: int) -> list[tuple[str, list[Act]]]:
-    """Return (process step, its acts) for each block of the `turn`-th video (from 0) of a preparation."""
+    """Return (process step, acts) for each block of a script; `turn` counts the videos of a preparation from 0."""
     order = spread(f"order:{seed}:{preparation}", _TABLES.orders[preparation], turn)
     blocks = _TABLES.blocks["common"] | _TABLES.blocks[preparation]
     script = []
@@ -165,10 +170,10 @@ def seeded_number(text: str, limit: int) -> int:
 
 
 def pick(text: str, options: Sequence[T]) -> T:
-    """Return one of the options, chosen by the text."""
+    """Return one of the options; the text determines which."""
     return options[seeded_number(text, len(options))]
 
 
 def spread(text: str, options: Sequence[T], turn: int) -> T:
-    """Return one of the options, as `pick` does, but different options in consecutive turns."""
+    """Return one of the options by the text, like `pick`, but with different options in consecutive turns."""
     return options[(seeded_number(text, len(options)) + turn) % len(options)]

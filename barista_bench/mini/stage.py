@@ -1,6 +1,6 @@
-"""Plays a script once and records its consequences: a `Timeline` of motion, relations and states.
+"""Plays a script once and records a `Timeline` of the resulting motion, relations and states.
 
-Time runs in beats, 8 per tick of the script, so that a script can be stretched to any number of frames. All ranges are
+Time is in beats, 8 per tick of the script, so that a script can be stretched to any number of frames. All ranges are
 half-open, [start, end).
 """
 
@@ -24,9 +24,9 @@ HUMAN_ACTIONS = ("pulls", "pushes", "presses", "holds", "touches", "turns")
 
 @dataclass(frozen=True)
 class Leg:
-    """A motion: an object goes to `at` during [start, end) and stays there.
+    """A motion: an object moves to `at` during [start, end), and then stays there.
 
-    `lift` bows the way upwards; `sway` swings it.
+    `lift` bends the path upwards, and `sway` makes it swing.
     """
 
     start: int
@@ -39,7 +39,10 @@ class Leg:
 
 @dataclass(frozen=True)
 class HandContact:
-    """A hand at `thing` during [start, end). `offset` is its place, for a right hand; `pose` as painted."""
+    """A hand at `thing` during [start, end).
+
+    `offset` is the place of a right hand; `pose` is the pose in which it is drawn.
+    """
 
     start: int
     end: int
@@ -61,9 +64,9 @@ class Flow:
 
 @dataclass
 class Timeline:
-    """Events, in beats.
+    """The events, with times in beats.
 
-    `props` and `legs` are keyed by the object's key, hands by "left" and "right".
+    The keys of `props` and `legs` are the keys of objects. The keys of hands are "left" and "right".
     """
 
     props: dict[str, Prop]
@@ -79,16 +82,16 @@ class Timeline:
 
 
 class Stage:
-    """Plays acts one after the other, moving the objects of one preparation."""
+    """Plays acts one after the other, and moves the objects of one preparation."""
 
     def __init__(self, preparation: str, homes: dict[str, PropPlace]) -> None:
-        """`homes` replaces the places where objects are at first."""
+        """`homes` replaces the places where the objects are at the start."""
         props = props_of(preparation)
         props |= {key: msgspec.structs.replace(props[key], home=home) for key, home in homes.items()}
         self.timeline = Timeline(props)
         self._places = places_of(preparation)
         self._in_hand: dict[str, tuple[str, int, int]] = {}
-        """The thing in each hand, since when it is held, and how far outside its usual grip."""
+        """The thing in each hand, the time from which it is held, and how far outside of its usual grip."""
         self._since: dict[tuple[str, str, str], int] = {}
         self._changes: dict[str, list[tuple[int, str]]] = {}
         self._now = 0
@@ -99,7 +102,7 @@ class Stage:
                 self._changes[key] = [(0, prop.state)]
 
     def play(self, blocks: list[tuple[str, list[Act]]]) -> Timeline:
-        """Play the complete script, with some idle moments before and after it; return its timeline."""
+        """Play the complete script, with idle moments before and after it, and return the timeline."""
         self._now = _LEAD * BEATS
         for step, acts in blocks:
             start = self._now
@@ -185,7 +188,7 @@ class Stage:
             to = {"machine": "hopper", "cup_a": "top_up", "frother": "in_frother", "pitcher": "in_pitcher"}[act.to]
             spout = (act.thing, *prop.spout)
             lasts = (marks[3] - marks[2]) // BEATS
-            full = 5 if act.to == "cup_a" else 8  # milk leaves a rim of coffee
+            full = 5 if act.to == "cup_a" else 8  # milk leaves a rim of coffee in a cup
             self._fill(Fill(act.content, to, act.to, spout, 46, lasts, full), start, end)
 
     def _work(self, act: Act, start: int, end: int) -> None:
@@ -199,13 +202,13 @@ class Stage:
                 target = goal.parent if act.value == "touches" else act.thing
                 self._add_relation(HAND_CATEGORIES[hand], act.value, target, reach, leave)
 
-    # -- what acts are made of
+    # -- parts of acts
 
     def _place(self, act: Act, name: str) -> PropPlace:
         return self.timeline.props[act.thing].home if name == "home" else self._places[name]
 
     def _resting_point(self, key: str) -> tuple[int, int, int]:
-        """Return the point where the object rests after its last leg so far, and its angle."""
+        """Return the point where the object rests after its last leg so far, and the object's angle."""
         place = self.timeline.legs[key][-1].at
         if not place.parent:
             return place.x, place.y, place.angle
@@ -222,7 +225,7 @@ class Stage:
         sway: Offset = (0, 0),
         carried: bool = True,
     ) -> None:
-        """Move an object: its old position relations end as it leaves, the new ones begin as it arrives."""
+        """Move an object: old relations of its position end when it leaves, and new relations begin when it arrives."""
         for triple in _triples(key, self.timeline.legs[key][-1].at):
             self._add_relation(*triple, self._since.pop(triple), start)
         self.timeline.legs[key].append(Leg(start, end, place, lift, sway, carried))
@@ -239,7 +242,7 @@ class Stage:
     def _touch(
         self, hand: str, thing: str, start: int, end: int, values: tuple[str, ...], pose: int, gap: int = 0
     ) -> None:
-        """Place a hand at a thing, or at the part by which it is held, `gap` units outside the usual grip."""
+        """Put a hand at a thing, or at the part by which the thing is held, `gap` units outside of the usual grip."""
         prop = self.timeline.props[thing]
         part = "" if hand == prop.body_hand else prop.grip_part
         x, y = self.timeline.props[part or thing].grip
@@ -284,7 +287,7 @@ class Stage:
 
 
 def _triples(key: str, place: PropPlace) -> list[tuple[str, str, str]]:
-    """Return the (source, value, target) that hold while the object is at that place."""
+    """Return the triples (source, value, target) that hold while the object is at this place."""
     triples = []
     for relation in place.relations:
         value, _, other = relation.partition(":")
@@ -299,7 +302,7 @@ def _hands(act: Act) -> tuple[str, ...]:
 
 
 def _grip_gap(act: Act) -> int:
-    """Return how far two hands on one thing stay outside their usual grips, so that the thing stays visible."""
+    """Return how far two hands on one thing stay outside of their usual grips, so that the thing stays visible."""
     return 12 if act.hand == "both" else 0
 
 

@@ -1,4 +1,4 @@
-"""Models: each answers requests in batches or as a stream, independent of tasks."""
+"""Models answer requests, in batches or as a stream, and know nothing about tasks."""
 
 from barista_bench.models.base import (
     AnsweredRequest as AnsweredRequest,

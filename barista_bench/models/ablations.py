@@ -1,18 +1,18 @@
-"""The same model with less to see: how much of a score is due to the images, and how much to the question.
+"""Runs the same model with less to see, to learn how much of a score comes from the images.
 
     text_only         no images; the text stays word for word
     first_frame       the first image only
     shuffled_frames   all images, in another order
 
-Include them in every report. A model without images can answer a good part of a benchmark from multiple-choice options,
-phrases, vocabularies and the regularity of a routine such as making coffee. The difference to `text_only` is due to
-seeing, the difference to `first_frame` to seeing more than one moment, and the difference to `shuffled_frames` to the
-order of events. Only the differences measure vision; a single score does not.
+Include all three in every report. Even without images, a model can answer many questions: options, phrases,
+vocabularies and the regular steps of a routine such as making coffee give answers away. The difference to `text_only`
+shows what the images add. The difference to `first_frame` shows what further moments add, and the difference to
+`shuffled_frames` shows what the order of events adds. Only the differences measure vision; a single score does not.
 
-The meaning depends on a task's images. For tasks with one frame (grounding, hand-object, referring), `first_frame` and
-`shuffled_frames` change nothing. Relations shows two views of one moment, the frame and then the same frame with
-numbered marks. There `first_frame` withholds the marks, so that the numbers of the legend refer to nothing, and
-`shuffled_frames` swaps the views. The text stays unchanged, even if it mentions withheld images.
+The effect of an ablation depends on the images of the task. For tasks with one frame (grounding, hand-object,
+referring), `first_frame` and `shuffled_frames` change nothing. Relations shows two views of one moment, the frame and
+then the same frame with numbered marks. There `first_frame` withholds the marks, so the numbers of the legend refer to
+nothing. `shuffled_frames` swaps the two views. The text stays unchanged, even if it mentions withheld images.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ Change = Callable[[Request], Request]
 
 
 def ablate(model: Model, ablation: str) -> Model:
-    """Return the model with less to see. It streams if `model` does, and shares its batch size and window.
+    """Return the model with less to see. The result streams if `model` streams, and has the same batch size and window.
 
-    Its identity is `<ablation>:<name>`, with `ablation` among the settings. Nested ablations are named in order.
+    Its identity is `<ablation>:<name>`, and its settings include `ablation`. Nested ablations are named in order.
 
     Raises:
         ConfigError: there is no such ablation.
@@ -58,7 +58,7 @@ def ablate(model: Model, ablation: str) -> Model:
 
 
 def add_aids(model: Model, settings: Mapping[str, str | int]) -> Model:
-    """Return the model under the name `aided:<name>`, with `settings` among its own. They say what its requests tell.
+    """Return the model under the name `aided:<name>`; `settings` describe the aids and are added to its own settings.
 
     The requests are changed before the model receives them.
     """
@@ -67,7 +67,7 @@ def add_aids(model: Model, settings: Mapping[str, str | int]) -> Model:
 
 
 def with_changed_requests(model: Model, settings: Mapping[str, str | int], change: Change) -> Model:
-    """Return the model whose requests are changed first; its name stays, and `settings` say how."""
+    """Return the model with `change` applied to its requests; its name stays, and `settings` describe the change."""
     kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
     changed = kind(model, "", settings, change)
     changed.identity = replace(changed.identity, name=model.identity.name)
@@ -75,7 +75,7 @@ def with_changed_requests(model: Model, settings: Mapping[str, str | int], chang
 
 
 def unwrap_ablations(model: Model) -> tuple[Model, Change]:
-    """Return the model inside its ablations, and the function that they apply to a request first."""
+    """Return the model inside its ablations, and the function that applies all of these ablations to a request."""
     if not isinstance(model, _Ablation):
         return model, lambda request: request
     inner, inner_change = unwrap_ablations(model.model)
@@ -94,7 +94,7 @@ def first_frame(request: Request) -> Request:
 
 
 def shown_less(request: Request, frames: int | None, max_side: int | None) -> Request:
-    """Keep at most `frames` of the images, evenly spread, none larger than `max_side` pixels."""
+    """Keep at most `frames` images, evenly spread; no image is larger than `max_side` pixels."""
     placed = [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
     if frames is not None and len(placed) > frames:
         request = _with_images(request, [placed[number * len(placed) // frames] for number in range(frames)])
@@ -110,10 +110,10 @@ def shown_less(request: Request, frames: int | None, max_side: int | None) -> Re
 
 
 def shuffled_frames(request: Request) -> Request:
-    """Shuffle all images by the request's id: the order is the same for every model, batch and run.
+    """Shuffle all images; the request's id sets the order, so it is the same for every model, batch and run.
 
-    The places in the prompt stay unchanged. So do the times that a processor of videos receives, which would reveal the
-    order. The new order differs from the old one, unless there are fewer than two images.
+    The places in the prompt stay unchanged. The times that a video processor receives stay unchanged too: shuffled
+    times would reveal the order. The new order differs from the old one, unless there are fewer than two images.
     """
     order = list(range(len(request.images)))
     if len(order) < 2:
@@ -129,7 +129,7 @@ _CHANGES: Mapping[str, Change] = dict(zip(ABLATIONS, (text_only, first_frame, sh
 
 
 def _with_images(request: Request, indices: Sequence[int]) -> Request:
-    """Return the request with only these images, renumbered."""
+    """Return the request with only the images at `indices`, renumbered."""
     parts: list[TextPart | ImagePart] = []
     for part in request.prompt.parts:
         if isinstance(part, TextPart):
@@ -141,11 +141,11 @@ def _with_images(request: Request, indices: Sequence[int]) -> Request:
 
 
 _OPTIONAL_ATTRIBUTES = frozenset({"sends_files", "reads_text_alone", "versions", "batch_check"})
-"""Attributes that only some models have, and a runner asks for."""
+"""Attributes that only some models have, but that a runner asks every model for."""
 
 
 class _Ablation:
-    """A model whose requests are changed first."""
+    """A model that receives each request with a change."""
 
     def __init__(self, model: Model, kind: str, settings: Mapping[str, str | int], change: Change) -> None:
         self.model = model
@@ -156,11 +156,14 @@ class _Ablation:
 
     def change(self, request: Request) -> Request:
         """Return the request for the wrapped model."""
-        request.check_images()  # dropping images must not hide that a caller miscounted them
+        request.check_images()  # checked first, since dropping images could hide that a caller has miscounted them
         return self._change(request)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (what only some models say)
-        """Return an attribute of the wrapped model, but no method: methods would receive unchanged requests."""
+        """Return an attribute of the wrapped model.
+
+        Methods are not passed on: they would receive unchanged requests.
+        """
         if name not in _OPTIONAL_ATTRIBUTES:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.model, name)
@@ -187,7 +190,7 @@ class _StreamingAblation(_Ablation):
         return self.model.window
 
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
-        """Change each request when the model takes it. Each answer comes with the original request."""
+        """Change each request when the model takes it. Each answer is returned with the original request."""
         originals: dict[str, Request] = {}
 
         def changed_requests() -> Iterator[Request]:

@@ -1,7 +1,7 @@
 """Constrains answers to a JSON Schema during generation: the supported schemas, and the grammar of each.
 
-llguidance reads the grammar, both in this process for transformers and inside vLLM as its backend. It was chosen over
-xgrammar and outlines-core because an unsupported keyword is an error and is not ignored.
+llguidance reads the grammar, both in this process for transformers and inside vLLM as its backend. Unlike xgrammar and
+outlines-core, llguidance reports unsupported keywords as errors and does not ignore them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from barista_bench.errors import require_extra
 
 Schema = Mapping[str, object]
 
-# At most one space follows commas and colons, and no other white space: without a bound, a model that has lost its
-# way would write nothing else until its tokens are used up.
+# At most one space follows commas and colons, and no other white space is allowed. Without this limit, a confused model
+# could write white space until it has no tokens left.
 _SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?"}
 _AFTER_THOUGHT = r"/[ \n]{0,2}/"
 _NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
@@ -23,12 +23,12 @@ _VALUE_KEYWORDS = frozenset({"enum", "const", "default", "examples"})
 
 
 def require_llguidance(purpose: str) -> None:
-    """Raise ModelError, with the command that installs it, if the library that constrains answers is missing."""
+    """Raise ModelError, with the install command, if the library that constrains answers is missing."""
     require_extra(purpose, "llguidance", extra="run")
 
 
 def is_restrictive(schema: Schema | None) -> bool:
-    """Return True if a schema restricts answers: without a schema, and under `{}`, an answer is free."""
+    """Return True if a schema restricts answers; None and `{}` allow any answer."""
     return bool(schema)
 
 
@@ -36,16 +36,16 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
     """Return the grammar of one answer in llguidance's Lark: an optional thought, then one JSON value.
 
     Args:
-        schema: the answer's schema; the answer is free if `is_restrictive` is false.
-        thought: opening and closing tag in Lark syntax: as texts (JSON), or as the numbers of special tokens in the
-            vocabulary (`<[5]>`); None if the model has no tags.
+        schema: the answer's schema; any text is allowed if `is_restrictive` returns False for it.
+        thought: the opening and the closing tag in Lark syntax. A tag is a text (JSON) or the number of a special token
+            in the vocabulary (`<[5]>`). None if the model has no tags.
         opens_thinking: the prompt has opened the thought, so it must be closed first.
     """
     value = json.dumps({**schema, "x-guidance": _SEPARATORS})
     if thought is None:
         return f"start: / ?/ answer\nanswer: %json {value}\n"
     opening, closing = thought
-    if closing.startswith("<"):  # a separate token, which no text can imitate
+    if closing.startswith("<"):  # the tag is a special token, which no text can imitate
         thought_end = f"thought {closing} {_AFTER_THOUGHT}"
         rule = "thought: /(?s:.*)/"
     else:
@@ -56,7 +56,7 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
 
 
 def complaint(schema: Schema | None) -> str:
-    """Return the reason why answers cannot follow a schema, naming the faulty part; empty if they can.
+    """Return why answers cannot follow a schema, with the faulty part; the text is empty if they can.
 
     >>> complaint({"type": "object", "properties": {"boxes": {"type": "array", "uniqueItems": True}}})
     'properties/boxes: Unimplemented keys: ["uniqueItems"]'
@@ -73,18 +73,18 @@ def complaint(schema: Schema | None) -> str:
 
 
 def _refusal(schema: Schema) -> str:
-    """Return llguidance's complaint about an unsupported schema, on one line; empty for a supported schema."""
+    """Return llguidance's complaint about an unsupported schema, on one line; the text is empty if it is supported."""
     from llguidance import LLMatcher
 
     try:
         is_wrong, refusal = LLMatcher.validate_grammar_with_warnings(LLMatcher.grammar_from_json_schema(dict(schema)))
-    except (TypeError, ValueError, RecursionError) as error:  # of text that is not JSON
+    except (TypeError, ValueError, RecursionError) as error:  # the complaint was not JSON
         return str(error)
     return " ".join(refusal[0].split()) if is_wrong else ""
 
 
 def _inner_schemas(schema: Schema) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """Yield the schemas directly inside a schema, each with the steps to it."""
+    """Yield the schemas directly inside a schema, each with the keys that lead to it."""
     for key, value in schema.items():
         if key in _VALUE_KEYWORDS:
             continue

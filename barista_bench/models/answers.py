@@ -1,6 +1,7 @@
 """Separates the answer in a model's output from its thoughts, which are saved for people and never scored.
 
-`AnswerReader` reads generated tokens: the end of the answer, the thoughts before it, and its log-probabilities.
+`AnswerReader` reads generated tokens. It finds the end of the answer, the thoughts before it, and its
+log-probabilities.
 """
 
 from __future__ import annotations
@@ -34,12 +35,15 @@ OTHER_TAGS = (
     ("<unused94>", "<unused95>"),  # MedGemma
     ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),  # gpt-oss
 )
-"""Tags of other models: see `tags_in`."""
+"""Tags of other models; `tags_in` uses them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenScores:
-    """Natural log-probabilities of one row, one entry per step: of the chosen token, and of the likeliest tokens."""
+    """Natural log-probabilities of one row.
+
+    Each step has an entry for the chosen token and one for the likeliest tokens.
+    """
 
     chosen: list[float]
     ids: list[list[int]]
@@ -49,7 +53,7 @@ class TokenScores:
 def switch_value(switch: str, reasoning: Reasoning) -> bool | str | None:
     """Return the value of the switch that gives this reasoning; None if the switch has no such value.
 
-    Some switches are true or false; any other names an effort, and "none" for off.
+    Some switches are true or false. All others take the name of an effort, or "none" for off.
 
     >>> switch_value("enable_thinking", "off"), switch_value("reasoning_effort", "off")
     (False, 'none')
@@ -66,8 +70,8 @@ def tags_in(text: str, *, is_cut: bool = False) -> tuple[str, str]:
     """Return the tags around the thoughts of a complete generated text, for a model with unknown tags.
 
     `THINK_TAGS` count anywhere in the text. Other tags count only if they are unambiguous: the text begins with the
-    opening tag, or has only the closing tag (the prompt had opened the thinking), and an answer follows. Without an
-    answer the text stays unchanged, unless it was cut off within the thoughts.
+    opening tag, or has only the closing tag (the prompt had opened the thinking), and an answer follows. If no answer
+    follows, the other tags count only when the text was cut off within the thoughts.
 
     >>> tags_in("[THINK]The cup is left.[/THINK]left"), tags_in("left")
     (('[THINK]', '[/THINK]'), ('<think>', '</think>'))
@@ -89,10 +93,10 @@ def tags_in(text: str, *, is_cut: bool = False) -> tuple[str, str]:
 def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str | None, str]:
     """Split the complete generated text into (reasoning, answer); reasoning is None if it is missing.
 
-    An open tag that never closes means that the budget ran out during thinking: everything is reasoning, and there
-    is no answer. A closing tag without an opening tag means that the prompt had opened the thinking. If the thinking
-    was closed, the answer follows the last closing tag, so that no thought can pass for an answer. Spaces before an
-    answer are dropped: for the same token some decoders write a space (vLLM's), others do not (transformers').
+    If a tag opens and never closes, the budget ran out during thinking: everything is reasoning, and there is no
+    answer. A closing tag without an opening tag means that the prompt had opened the thinking. If the thinking was
+    closed, the answer follows the last closing tag, so that no thought can pass for an answer. Spaces before an answer
+    are dropped, because decoders differ: for the same token, vLLM writes a space and transformers does not.
 
     >>> split_reasoning("<think>The cup is left of the jug.</think>left")
     ('The cup is left of the jug.', 'left')
@@ -105,7 +109,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
     """
     opening, closing = tags
     thought, closed, answer = text.rpartition(closing)
-    if opening in answer:  # never closed: the text before the tag is not an answer either
+    if opening in answer:  # the tag never closed: the text before it is not an answer either
         thought, answer = text, ""
     elif not closed:
         return None, text.lstrip(" ")
@@ -113,7 +117,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
 
 
 def thought_before(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str, str]:
-    """Split off the one thought that may precede an answer under a schema; tags inside the answer are text.
+    """Split off the thought that may precede an answer with a schema; tags inside the answer are ordinary text.
 
     >>> thought_before('<think>Left?</think>["</think>"]')
     ('<think>Left?</think>', '["</think>"]')
@@ -128,7 +132,7 @@ def thought_before(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str, 
 
 
 def is_still_thinking(text: str, tags: tuple[str, str] = THINK_TAGS) -> bool:
-    """Return True if the text ends within reasoning that never closed: it was cut off for any reason.
+    """Return True if the text ends within reasoning that was never closed, whatever the reason.
 
     Pass the complete text, with the opening tag even if the prompt contains it.
 
@@ -142,7 +146,7 @@ def is_still_thinking(text: str, tags: tuple[str, str] = THINK_TAGS) -> bool:
 
 
 def cut_at_stop(answer: str, stop: Sequence[str]) -> str:
-    """Return the answer up to the first of the stop texts.
+    """Return the part of the answer before the first stop text.
 
     >>> cut_at_stop("left END right", ["STOP", "END"])
     'left '
@@ -150,19 +154,20 @@ def cut_at_stop(answer: str, stop: Sequence[str]) -> str:
     return answer[: min((index for index in map(answer.find, stop) if index >= 0), default=len(answer))]
 
 
-_NEVER = -9000.0  # log-probabilities of tokens that a schema excludes: -infinity, or what vLLM's worker writes for it
+# Log-probability of tokens that a schema excludes: -infinity, or the number that vLLM's worker writes instead.
+_NEVER = -9000.0
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedRow:
-    """One generated row, with the padding behind its end.
+    """One generated row, including the padding after its end.
 
     Args:
         opens_thinking: the prompt had already opened the thinking.
-        stop_length: tokens up to and including a stop text; None without a stop text.
-        prompt_tokens: tokens of the prompt, without padding.
-        cached: prompt tokens that were already computed; None if unknown.
-        rows: samples that were generated together; None if this has no meaning.
+        stop_length: number of tokens up to the end of a stop text; None without a stop text.
+        prompt_tokens: number of tokens in the prompt, without padding.
+        cached: number of prompt tokens that were already computed; None if unknown.
+        rows: number of samples that were generated together; None if the engine has no batches.
         scores: log-probabilities, if requested.
         is_held: the answer follows a schema.
     """
@@ -182,7 +187,8 @@ class AnswerReader:
     """Reads the rows of one model.
 
     Args:
-        tags: around its thoughts; with `THINK_TAGS`, tags of other models are recognised too (`tags_in`).
+        tags: the tags around the model's thoughts. If they are `THINK_TAGS`, tags of other models are recognised too
+            (`tags_in`).
         end_ids: tokens that end an answer.
         hidden_ids: special tokens that are not text.
     """
@@ -194,11 +200,11 @@ class AnswerReader:
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase, tags: tuple[str, str], generation: DecodingConfig) -> AnswerReader:
-        """Return the reader of a checkpoint, from its tokenizer and its generation settings."""
+        """Return the reader for a checkpoint, from the checkpoint's tokenizer and generation settings."""
         vocabulary, declared = tokenizer.get_vocab(), generation.eos_token_id
-        # `all_special_ids` leaves out those without a role, such as `<|im_end|>` here.
+        # `all_special_ids` leaves out special tokens without a role, such as `<|im_end|>` here.
         special = {token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special}
-        all_tags = " ".join(chain(tags, *OTHER_TAGS))  # which may be several special tokens
+        all_tags = " ".join(chain(tags, *OTHER_TAGS))  # a tag may consist of several special tokens
         hidden = special.union(tokenizer.all_special_ids)
         hidden -= {token_id for token, token_id in vocabulary.items() if token_id in hidden and token in all_tags}
         ends = tokenizer.eos_token_id if declared is None else declared
@@ -206,9 +212,9 @@ class AnswerReader:
         return cls(tokenizer, tags, frozenset(end_ids), frozenset(hidden))
 
     def read(self, row: GeneratedRow, stop: Sequence[str]) -> Completion:
-        """Return the completion of one row; `stop` are the texts that end an answer.
+        """Return the completion of one row; an answer ends at the first of the texts in `stop`.
 
-        Thinking that never closed counts as cut off (`thinking`) for any reason: there is no answer.
+        Thinking that was never closed always counts as cut off (`thinking`), because there is no answer.
         """
         end = next((n for n, token in enumerate(row.tokens, start=1) if token in self.end_ids), None)
         lengths = [n for n in (end, row.stop_length) if n is not None]
@@ -229,7 +235,7 @@ class AnswerReader:
         *,
         has_ended: bool,
     ) -> Completion:
-        """Return the completion of the first tokens of a row; its tokens at the steps `visible` spell `text`."""
+        """Return the completion from the first tokens of a row; the tokens at the steps `visible` spell `text`."""
         tagged_text = self.tags[0] + text if row.opens_thinking else text
         free_text, held_answer = thought_before(tagged_text, self.tags) if row.is_held else (tagged_text, "")
         reasoning, uncut = split_reasoning(free_text, self.tags)
@@ -253,7 +259,7 @@ class AnswerReader:
         )
 
     def _thinking_tokens(self, row: GeneratedRow, steps: Sequence[int], text: str) -> int:
-        """Count generated tokens up to and including the last closing tag."""
+        """Count the generated tokens up to the end of the last closing tag."""
         before, closed, _ = text.rpartition(self.tags[1])
         if not closed:
             return 0
@@ -269,7 +275,7 @@ class AnswerReader:
     def _logprobs(
         self, row: GeneratedRow, scores: TokenScores, steps: Sequence[int], text: str, answer: str
     ) -> tuple[TokenLogprob, ...]:
-        """Return log-probabilities of the tokens that wrote a character of the answer."""
+        """Return the log-probabilities of the tokens that wrote at least one character of the answer."""
         if not answer:
             return ()
         _, closed, after = text.rpartition(self.tags[1])

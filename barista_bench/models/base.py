@@ -1,4 +1,4 @@
-"""The contract of every model: requests in, one completion for each request and seed out, in the same order.
+"""Defines what every model does: it takes requests and returns one completion per request and seed, in order.
 
 Models that see videos receive the images of a request as clips with the times of their frames (`core/frame_times.py`).
 """
@@ -18,12 +18,12 @@ from barista_bench.core.prompt import ImagePart, Prompt
 from barista_bench.errors import BaristaError, ConfigError, TaskError, flag_of
 
 FinishReason = Literal["stop", "length", "thinking", "refusal"]
-"""`length`: cut off within the answer; `thinking`: within the thoughts, so that there is no answer."""
+"""`length`: the answer was cut off; `thinking`: the thoughts were cut off, so there is no answer."""
 TOKEN_COUNTS = ("input_tokens", "output_tokens", "thinking_tokens", "cached_tokens")
-"""Names of the counts of a completion: see `Completion`."""
+"""Names of the token counts in a `Completion`."""
 
 _MAX_STOPS = 64
-_MAX_LOGPROBS = 100  # likeliest tokens a step; each is kept for every token of every answer
+_MAX_LOGPROBS = 100  # alternatives per step; each of them is stored for every token of every answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class GenerationConfig:
 
     Args:
         temperature: 0 is greedy decoding. The BARISTA protocol is 0.7 over three runs (paper, section 4.1).
-        max_new_tokens: limit of generated tokens, reasoning included; a longer answer is a truncation, never an answer.
-        top_p: nucleus sampling, 1.0 for none.
+        max_new_tokens: limit of generated tokens, including the reasoning; a longer answer counts as truncated.
+        top_p: threshold of nucleus sampling; 1.0 turns it off.
         top_k: sample only from the k likeliest tokens; None for all.
-        repetition_penalty: divides the logits of tokens that already appear in the text. 1.0 leaves the checkpoint's
-            penalty, which its identity names.
+        repetition_penalty: divides the logits of tokens that already appear in the text. 1.0 keeps the checkpoint's own
+            penalty, which is part of the model's identity.
         stop: strings that end the answer; they are not part of it.
-        thinking_budget: limit of reasoning tokens, after which the model must answer; None for no limit. A model that
-            does not support it refuses the setting when it is loaded.
-        top_logprobs: number of alternatives per token whose log-probabilities the completion contains, if the model
-            supports it; 0 for none. Judges weight their scores with them.
+        thinking_budget: limit of reasoning tokens, after which the model must answer; None for no limit. Loading a
+            model that does not support budgets raises an error.
+        top_logprobs: the completion contains the log-probabilities of this many alternatives per token, if the model
+            supports it; 0 for none. Judges weight their scores with these probabilities.
 
     Raises:
         ConfigError: a setting is out of range.
@@ -79,14 +79,15 @@ class Request:
 
     Args:
         images: RGB images in the order of the prompt's parts.
-        files: the same images as JPEG or PNG files if they are shown as stored, else None. Only for models that send
-            files on (`sends_files`), whose `images` are decoded on access. Empty for all other models.
-        seeds: one seed per sample, made from content (task, example id, run), so that neither batch size nor order
-            changes the samples if the library allows it.
-        inputs: the question as data, for specialists that read no prompt (a phrase to ground). Never the reference.
+        files: for models that send files on (`sends_files`), the JPEG or PNG file of each image that is shown as
+            stored, else None. The `images` of these models are decoded on access. Empty for all other models.
+        seeds: one seed per sample, derived from task, example id and run. So batch size and order change no sample, if
+            the library allows this.
+        inputs: the question as data (such as a phrase to ground), for specialists that read no prompt. It never
+            contains the reference.
         schema: JSON Schema of the answer that the prompt requests, for models that support it; None for free text.
-        choices: label to text of the choices, for models that score given texts (`barista_bench.core.example`); empty
-            for a question without choices.
+        choices: the text of each choice by its label, for models that score given texts (`barista_bench.core.example`);
+            empty for a question without choices.
         times: when each of the images was filmed, for models that take videos; None if unknown or not needed.
     """
 
@@ -101,12 +102,12 @@ class Request:
     times: FrameTimes | None = None
 
     def with_images(self, indices: Sequence[int]) -> Request:
-        """Return the request with these of its images, in this order; `times` stay with the places."""
+        """Return the request with only the images at `indices`, in this order; the times are not reordered."""
         files = tuple(self.files[index] for index in indices) if self.files else ()
         return replace(self, images=tuple(self.images[index] for index in indices), files=files)
 
     def check_images(self) -> None:
-        """Raise ValueError, naming the request, unless its prompt places each image exactly once."""
+        """Raise ValueError with the request's id unless the prompt places each image exactly once."""
         placed = sorted(part.index for part in self.prompt.parts if isinstance(part, ImagePart))
         if placed != list(range(len(self.images))):
             raise ValueError(
@@ -117,7 +118,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """One generated token, its natural log-probability, and the likeliest tokens in its place (including itself)."""
+    """One generated token, its natural log-probability, and the likeliest tokens at its position (including itself)."""
 
     token: str
     logprob: float
@@ -128,12 +129,12 @@ class TokenLogprob:
 class Completion:
     """The answer of a model. `text` has only the answer; `reasoning` has the thoughts before it.
 
-    Counts of tokens are None if unknown. `thinking_tokens` count the reasoning with its tags, and are included in
-    `output_tokens`. `cached_tokens` count the beginning of the prompt that was already computed, and are included in
-    `input_tokens`. `logprobs` cover the answer's tokens, without the reasoning's; None if not requested or not
-    supported. `batch_size` is the number of samples that were generated together, None if this has no meaning. `note`
-    describes an oddity of an answer that still counts, as a verb phrase that ends "2 answers ..."; None without an
-    oddity.
+    Counts of tokens are None if unknown. `output_tokens` include `thinking_tokens`, the tokens of the reasoning and its
+    tags. `input_tokens` include `cached_tokens`, the tokens at the prompt's beginning that were already computed.
+    `logprobs` cover the tokens of the answer but not of the reasoning; None if not requested or not supported.
+    `batch_size` is the number of samples that were generated together, None for models without batches. `note`
+    describes an oddity of an answer that still counts. It is a verb phrase that completes "2 answers ..."; None without
+    an oddity.
     """
 
     text: str
@@ -150,9 +151,10 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An infrastructure error (network, memory) in place of an answer: never scored, tried again next time.
+    """An infrastructure error (network, memory) instead of an answer.
 
-    `by_task` means that the code of the task raised the error.
+    Such an error is never scored, and the next start tries again. `by_task` means that the code of the task raised the
+    error.
     """
 
     error: str
@@ -160,7 +162,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaristaError) -> Failure:
-        """Return the failure of a sample whose request could not be made."""
+        """Return a failure for a sample whose request could not be made."""
         return cls(str(error), isinstance(error, TaskError))
 
 
@@ -177,7 +179,7 @@ class ModelIdentity:
     """The identity of a model in results: its name, its exact revision, and the settings that change its answers.
 
     Args:
-        name: the user's name for it, e.g. `chance` or `org/model`.
+        name: the name that the user gave, such as `chance` or `org/model`.
         revision: commit or content hash of the weights; None for models without weights.
         settings: dtype, adapters, processor limits, ...: all settings that change an answer, except generation.
     """
@@ -188,16 +190,16 @@ class ModelIdentity:
 
 
 def sends_files(model: Model) -> bool:
-    """Return True if the model sends pictures on as files, and so needs the stored files."""
+    """Return True if the model sends the stored picture files on, so that a request must contain these files."""
     return bool(getattr(model, "sends_files", False))
 
 
 class Model(Protocol):
     """The contract of a model.
 
-    A request that the model cannot take becomes a `Failure` and affects no other request. Only a prompt whose image
-    places do not match its images raises an error (ValueError), since this is the caller's fault. `batch_size` may
-    shrink while running, when memory runs out.
+    A request that the model cannot take becomes a `Failure` and affects no other request. An error (ValueError) is
+    raised only if the image places of a prompt do not match its images, since this is the caller's mistake.
+    `batch_size` may shrink during a run when memory runs out.
     """
 
     identity: ModelIdentity
@@ -211,7 +213,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRequest:
-    """A finished request: one entry for each of its seeds, and the seconds of generation that it took."""
+    """A finished request: one entry for each of its seeds, and the seconds that generation took."""
 
     request: Request
     completions: list[Completion | Failure]
@@ -222,8 +224,8 @@ class AnsweredRequest:
 class StreamingModel(Model, Protocol):
     """A model that takes requests when it has room, and yields answers as they finish, in any order.
 
-    `window` is the number of requests it needs at hand, running or waiting: the runner prepares that many ahead.
-    `generate` of a streaming model gives the same answers, in order.
+    `window` is the number of requests, running or waiting, that the runner prepares ahead for the model. `generate` of
+    a streaming model gives the same answers as `stream`, in order.
     """
 
     window: int
@@ -231,22 +233,25 @@ class StreamingModel(Model, Protocol):
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         """Answer every request once.
 
-        Taking the next request may block while its frames are decoded, so finished answers are yielded first and can be
-        logged.
+        Taking the next request may block while its frames are decoded. So finished answers are yielded first, and can
+        be logged.
         """
 
 
 class NumberedStream:
-    """Methods of a `StreamingModel`, built on a method that yields answers with the numbers of their requests."""
+    """Implements `StreamingModel` with a method that yields answers together with the numbers of their requests."""
 
     def _numbered_answers(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
     ) -> Iterator[tuple[int, AnsweredRequest]]:
-        """Answer every request once, in any order; `at_once` may take all of them before the first answer."""
+        """Answer every request once, in any order; with `at_once`, the first answer may wait for all requests."""
         raise NotImplementedError
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        """Return one list per request, in order, with one entry for each of its seeds; raises as `stream`."""
+        """Return one list per request, in order, with one entry for each of its seeds.
+
+        Raises the errors of `stream`.
+        """
         for request in requests:
             request.check_images()
         answers = dict(self._numbered_answers(requests, config, at_once=True))
@@ -257,14 +262,14 @@ class NumberedStream:
 
         Raises:
             ModelError: the model does not support a setting, or can no longer answer.
-            ValueError: a prompt does not place its images exactly once; names the request.
+            ValueError: a prompt does not place its images exactly once; the message names the request.
         """
         for _, answered in self._numbered_answers(requests, config, at_once=False):
             yield answered
 
 
 def reads_text_alone(model: Model) -> bool:
-    """Return True if a model is known to take no images: a local language model. Unknown for models on servers."""
+    """Return True if a model is known to take no images, as a local language model. Unknown for models on servers."""
     return bool(getattr(model, "reads_text_alone", False))
 
 
@@ -287,17 +292,17 @@ class ScriptedModel:
 
 FramesAs = Literal["images", "video"]
 TIMES_SETTING = "video_times"
-"""Key of a model's identity: the times of frames that its processor receives. Models that see images lack it."""
+"""Key in a model's identity for the frame times that its processor receives. Models that see images lack this key."""
 OWN_TIMES = "own"
 ONE_RATE = "own, one rate a video"
 
 
 def video_settings(frames_as: FramesAs, fps: float | None, input_names: Sequence[str] = ()) -> dict[str, str]:
-    """Return the settings of videos in a model's identity; empty if it sees images.
+    """Return the video settings for a model's identity; empty if the model sees images.
 
     Args:
-        fps: frames per second in place of the frames' times.
-        input_names: outputs of its processor, if known.
+        fps: frames per second, used instead of the frames' times.
+        input_names: outputs of the model's processor, if known.
     """
     if frames_as == "images":
         return {}
@@ -311,10 +316,10 @@ def sees_videos(identity: ModelIdentity) -> bool:
 
 
 def tells_own_times(identity: ModelIdentity) -> bool:
-    """Return True if the times of an example's frames are part of this model's input."""
+    """Return True if the input of this model includes the times of an example's frames."""
     return identity.settings.get(TIMES_SETTING) in (OWN_TIMES, ONE_RATE)
 
 
 def knows_one_rate(input_names: Iterable[str]) -> bool:
-    """Return True if a processor with these outputs tells its model one rate per video, not the time of each frame."""
+    """Return True if a processor with these outputs gives its model one rate per video instead of a time per frame."""
     return bool({"second_per_grid_ts", "video_second_per_grid"} & set(input_names))

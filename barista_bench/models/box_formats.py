@@ -1,4 +1,4 @@
-"""The box format of a model: from its checkpoint, else from its architecture."""
+"""Finds the box format of a model: from its checkpoint if possible, else from its architecture."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from barista_bench.core.training_videos import VIDEOS_FILE, TrainingVideos
 
 
 def box_format_of(model_type: str) -> BoxFormat:
-    """Return the box format of an architecture; the package's default if it is unknown."""
+    """Return the box format of an architecture; for an unknown architecture, the package's default."""
     return next(
         (fmt for start, fmt in FORMATS_BY_ARCHITECTURE.items() if model_type.startswith(start)), DEFAULT_BOX_FORMAT
     )
 
 
 def checkpoint_videos(name: str) -> TrainingVideos | None:
-    """Return the training videos listed in a checkpoint's folder; None without a list, and for a Hub id.
+    """Return the training videos listed in a checkpoint's folder; None without a list, and for a model on the Hub.
 
     Raises DataError if the record is broken.
     """
@@ -25,7 +25,7 @@ def checkpoint_videos(name: str) -> TrainingVideos | None:
 
 
 def box_format_of_checkpoint(name: str, model_type: str) -> BoxFormat:
-    """Return the box format that a checkpoint was trained to write, if it names one, else its architecture's."""
+    """Return the box format named in a checkpoint, else the box format of its architecture."""
     training = checkpoint_videos(name)
     format_text = training.box_format if training else None
     return BoxFormat.parse(format_text) if format_text else box_format_of(model_type)

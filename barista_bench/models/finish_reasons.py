@@ -1,7 +1,7 @@
-"""The words of servers and engines for why an answer ended, and their meanings.
+"""The words with which servers and engines say why an answer ended, and their meanings.
 
-From the documentation and the sources of OpenAI, Azure, Gemini, Anthropic, Bedrock, Cohere, Mistral, DeepSeek, Zhipu,
-watsonx, Together, OpenRouter, vLLM, SGLang, TensorRT-LLM, LM Studio and text-generation-inference.
+The words come from the documentation and the source code of OpenAI, Azure, Gemini, Anthropic, Bedrock, Cohere, Mistral,
+DeepSeek, Zhipu, watsonx, Together, OpenRouter, vLLM, SGLang, TensorRT-LLM, LM Studio and text-generation-inference.
 """
 
 from __future__ import annotations
@@ -33,14 +33,13 @@ _WORDS: Mapping[Meaning, str] = {
         eos_found end end_id end_turn end_of_text complete completed completion finish finished done normal none
         null""",
 }
-"""Meanings in order of precedence, if a reason has words of several (`content_filter: SAFETY`)."""
+"""Meanings in order of precedence, for reasons that contain several of these words (`content_filter: SAFETY`)."""
 _PREFIXES = ("finishreason", "stopreason")
 _KEYS = ("type", "reason", "finish_reason", "name", "value")
 _MAX_READ = 200  # characters
 
 
 def _simplify(text: str) -> str:
-    """Return letters and digits of a text, in lower case."""
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
@@ -50,14 +49,14 @@ _MEANINGS: Mapping[str, Meaning] = {
 
 
 def said_reason(reason: object) -> str:
-    """Return the reason as text; an object (SGLang's `{"type": "stop"}`) holds it in a field."""
+    """Return the reason as text; if the reason is an object, such as `{"type": "stop"}` of SGLang, a field holds it."""
     if isinstance(reason, Mapping):
         reason = next((reason[key] for key in _KEYS if isinstance(reason.get(key), str)), str(dict(reason)))
     return "" if reason is None else str(reason)[:_MAX_READ].strip()
 
 
 def meaning_of(reason: object) -> Meaning | None:
-    """Return the meaning of a reason, independent of case, prefix and separators; None if it is unknown.
+    """Return the meaning of a reason, ignoring case, prefix and separators; None if the reason is unknown.
 
     >>> meaning_of("stop"), meaning_of("FinishReason.MAX_TOKENS"), meaning_of("STOP_REASON_END_TURN")
     ('finished', 'length', 'finished')

@@ -1,8 +1,8 @@
-"""Detects errors of full memory."""
+"""Detects errors that mean that memory ran out."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return True if an error means that memory ran out: on a GPU, or on the CPU, where it is a plain RuntimeError."""
+    """Return True if memory ran out, on a GPU or on the CPU; on the CPU, the error is a plain RuntimeError."""
     import torch
 
     if isinstance(error, torch.OutOfMemoryError | MemoryError):

@@ -1,9 +1,9 @@
-"""Answers of another program, used like a model: `--model predictions:FILE`.
+"""Uses the answers of another program like a model: `--model predictions:FILE`.
 
-Use it for specialists that cannot be loaded here (CaRe-Ego, a detector in a container, your own harness). The file is
-JSON Lines in UTF-8; docs/predictions.md describes it with examples. Its first line is a header, each other line one
-answer: either `answer`, the text as a model would write it, or `value`, the same as JSON. The task's parser reads both,
-exactly as it reads a model's answer.
+Use it for systems that this package cannot load (CaRe-Ego, a detector in a container, your own harness). The file is
+JSON Lines in UTF-8; docs/predictions.md describes it with examples. The first line is a header, and each other line
+holds one answer. The answer is either `answer`, the text that a model would write, or `value`, the answer as JSON. The
+task's parser reads both exactly as it reads a model's answer.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ log = logging.getLogger(__name__)
 
 FORMAT = "barista_bench.predictions/1"
 MAX_LINE = 4 * 2**20
-"""Bytes of one line."""
+"""Limit of bytes per line."""
 MAX_FILE = 2**30
-"""Bytes of a file: its answers are held in memory."""
+"""Limit of bytes per file, since its answers are held in memory."""
 MAX_NAMED = 5
-"""Unknown examples that a warning names."""
+"""Limit of unknown examples that a warning names."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 SeedsOf = Callable[[str, int], Collection[int]]
-"""(example id, run) to the seeds with which that sample is asked for, one a step of a task that asks in several."""
+"""Maps (example id, run) to the sample's seeds. A task that asks in several steps has one seed per step."""
 
 
 class PredictionHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The first line.
+    """The header in the first line of a file.
 
     Args:
-        box_format: how boxes are written: `xyxy`, `yxyx` or `xywh`, then the value of a full image side, e.g.
-            `xyxy/pixels`, `yxyx/1000`, `xyxy/1`. Not needed if the loader receives it, or if no answer holds a box.
-        model: the program that made the answers; by default the file's name.
+        box_format: how boxes are written: `xyxy`, `yxyx` or `xywh`, then the coordinate at the far side of an image,
+            e.g. `xyxy/pixels`, `yxyx/1000`, `xyxy/1`. Not needed if the loader receives a format, or if no answer has a
+            box.
+        model: the program that made the answers; by default the name of the file.
     """
 
     format: Literal["barista_bench.predictions/1"]
@@ -51,7 +52,7 @@ class PredictionHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class PredictionRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """One answer: `answer` or `value` (a JSON object or array), for one `run` (from 0), or without it for all runs."""
+    """One answer, as `answer` or `value` (a JSON object or array). Without `run` (from 0), it holds for all runs."""
 
     example_id: Name
     answer: str | None = None
@@ -64,13 +65,15 @@ _ROW = msgspec.json.Decoder(PredictionRow)
 _FIELDS = "example_id, one of answer (text) and value (object or array), and optionally repetition"
 
 Answers = dict[str, dict[int | None, str]]
-"""Example id, then run (None: every run), to the answer's text."""
+"""Maps example id and run (None for every run) to the text of the answer."""
 
 
 class PredictionsModel:
-    """Answers requests from a file, by example id. A missing answer is a `Failure`, so that coverage shows it.
+    """Looks up the answers to requests in a file, by example id.
 
-    `identity.revision` is the SHA-256 of the file: other answers are another model.
+    A missing answer is a `Failure`, so that coverage shows it.
+
+    `identity.revision` is the SHA-256 of the file, so a file with other answers is another model.
     """
 
     def __init__(
@@ -78,7 +81,7 @@ class PredictionsModel:
     ) -> None:
         self.identity, self.box_format, self.batch_size = identity, box_format, 64
         self.unknown: tuple[str, ...] = ()
-        """Ids in the file that are no examples of the run, sorted."""
+        """Ids in the file that belong to no example of the run, sorted."""
         self._answers, self._seeds_of = answers, seeds_of
 
     @classmethod
@@ -94,18 +97,18 @@ class PredictionsModel:
         """Read and check a file.
 
         Args:
-            example_ids: of the examples that will be asked. Answers to other examples are skipped with a warning; they
-                are an error only if no answer is left.
-            box_format: how its boxes are written, if its header does not name a format.
-            has_boxes: returns True if answers to these examples hold boxes; called only if the format of boxes is
+            example_ids: the ids of the examples that will be asked. Answers to other examples are skipped with a
+                warning. It is an error if no answer is left.
+            box_format: how boxes are written, if the file's header does not name a format.
+            has_boxes: returns True if answers to these examples contain boxes. It is called only if the box format is
                 unknown.
-            seeds_of: the seeds of each run; only a file whose lines name runs needs it.
+            seeds_of: returns the seeds of each run; needed only if lines of the file name runs.
 
         Raises:
-            DataError: the file cannot be read, a line is not of the format or too long, an example is answered twice,
-                or no answer is to an example of the run. Names the line.
-            ConfigError: there are boxes without a box format, or header and `box_format` differ; or lines name runs and
-                `seeds_of` is missing.
+            DataError: the file cannot be read, a line is too long or has another format, an example has two answers, or
+                no answer belongs to an example of the run. The message names the line.
+            ConfigError: there are boxes without a box format, the header and `box_format` differ, or lines name runs
+                and `seeds_of` is missing.
         """
         path = Path(path)
         header, answers, revision = _read_file(path)
@@ -147,7 +150,6 @@ class PredictionsModel:
 
 
 def _read_file(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
-    """Return the header if present, the answers, and the SHA-256 of the file."""
     header: PredictionHeader | None = None
     answers: Answers = {}
     try:
@@ -165,11 +167,11 @@ def _read_file(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
 
 
 def _header(path: Path, line: bytes) -> PredictionHeader | None:
-    """Return the header in a first line; None if it is already an answer: a header is an object with `format`."""
+    """Return the header in a first line, an object with `format`; None if the first line is an answer."""
     try:
         first_value = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None  # read as an answer, it is refused with its line number
+        return None  # it is then read as an answer, and refused with its line number
     if not isinstance(first_value, Mapping) or "format" not in first_value:
         return None
     try:
@@ -180,7 +182,7 @@ def _header(path: Path, line: bytes) -> PredictionHeader | None:
 
 def _row(path: Path, number: int, line: bytes) -> PredictionRow:
     try:
-        line.decode("utf-8")  # the decoder does not check raw fields
+        line.decode("utf-8")  # the decoder does not check the encoding of raw fields
         row = _ROW.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{path}: line {number}: {error}. Fix: write {_FIELDS}") from error
@@ -194,7 +196,7 @@ def _row(path: Path, number: int, line: bytes) -> PredictionRow:
 
 def _add_answer(path: Path, number: int, row: PredictionRow, answers: Answers) -> None:
     by_repetition = answers.setdefault(row.example_id, {})
-    # An answer to all runs beside one to a single run would leave open which of them counts.
+    # With one answer for all runs and one for a single run, it would be unclear which of them counts.
     if by_repetition and (row.repetition in by_repetition or row.repetition is None or None in by_repetition):
         raise DataError(f"{path}: line {number}: {row.example_id} is answered twice. Fix: one line an example and run")
     by_repetition[row.repetition] = row.answer if row.answer is not None else bytes(row.value).decode("utf-8")
@@ -203,7 +205,7 @@ def _add_answer(path: Path, number: int, row: PredictionRow, answers: Answers) -
 def _box_format(
     path: Path, header: PredictionHeader | None, run_format: BoxFormat | None, has_boxes: Callable[[], bool]
 ) -> BoxFormat:
-    """Return the box format that header and caller agree on; without boxes, any format is valid."""
+    """Return the box format that header and caller agree on; without boxes, the format does not matter."""
     header_text = header.box_format if header else None
     if header_text is None:
         if run_format is None and has_boxes():

@@ -1,8 +1,8 @@
-"""The tables of settings of models, see `core/settings.py`.
+"""The tables of the models' settings; see `core/settings.py`.
 
 `CheckpointSettings`, `TransformersSettings`, `VllmSettings` and `ServedSettings` (`models/served/settings.py`) define
-the settings for loading a kind of model. `runs.ask.config` combines them into the settings of a run, which define the
-command line.
+the settings for loading one kind of model. `runs.ask.config` combines these tables into the settings of a run, and the
+settings of a run define the command line.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class GeneratorSettings(RevisionSettings):
         return (self.think_tags[0], self.think_tags[1]) if self.think_tags else None
 
     def identity_of_answers(self) -> dict[str, str | bool | None]:
-        """The form of answers that a local model was asked for, for its identity; None if it is free."""
+        """The requested form of a local model's answers, for its identity; None if answers are free text."""
         return {
             "box_format": str(self.box_format) if self.box_format else None,
             "think_tags": " ".join(self.think_tags) if self.think_tags else None,
@@ -80,7 +80,7 @@ class GeneratorSettings(RevisionSettings):
 
 
 class WeightSettings(RevisionSettings):
-    """Settings for all ways of running a checkpoint."""
+    """Settings for a checkpoint, however it is run."""
 
     device: str = Field("auto", description="auto (a CUDA GPU if there is one), cpu, cuda, split (over all GPUs), ...")
     dtype: str = Field("auto", description="auto (the checkpoint's own), float32, bfloat16, ...")
@@ -88,7 +88,7 @@ class WeightSettings(RevisionSettings):
 
 
 class CheckpointSettings(WeightSettings):
-    """Settings for all kinds of checkpoints that transformers runs."""
+    """Settings for all checkpoints that transformers runs."""
 
     attn_implementation: str | None = Field(None, description="sdpa, flash_attention_2, ...")
 
@@ -105,7 +105,7 @@ _MEMORY_ARGUMENTS = frozenset(
 
 
 class VllmSettings(WeightSettings, GeneratorSettings):
-    """Settings of `--engine vllm`: the keywords of `VllmModel.load`."""
+    """Settings of `--engine vllm`: the keyword arguments of `VllmModel.load`."""
 
     engine_python: Path | None = Field(
         None, description="Of --engine vllm: interpreter of the environment that has vllm, if it is another one."
@@ -131,12 +131,12 @@ class VllmSettings(WeightSettings, GeneratorSettings):
 
     @property
     def answer_args(self) -> dict[str, Any]:
-        """The `engine_args` that may change an answer."""
+        """The `engine_args` that may change answers."""
         return {name: value for name, value in self.engine_args.items() if name not in _MEMORY_ARGUMENTS}
 
 
 class TransformersSettings(CheckpointSettings, GeneratorSettings):
-    """Settings of a vision-language model: the keywords of `TransformersModel.load`."""
+    """Settings of a vision-language model: the keyword arguments of `TransformersModel.load`."""
 
     batch_size: Count | Literal["auto"] = Field(8, description="The most prompts generated together, or auto.")
     quantization: Literal["4bit", "8bit"] | None = Field(

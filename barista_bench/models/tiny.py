@@ -1,6 +1,6 @@
-"""Tiny models with random weights, made offline, for tests, demos and dry runs: a generator and a dual encoder.
+"""Makes tiny models with random weights for tests, demos and dry runs, offline: a generator and a dual encoder.
 
-Their answers are random, but they are real models of real architectures: same classes, processors and padding.
+Their answers are random, but the models have real architectures, with the same classes, processors and padding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Builder = Callable[[], "tuple[PreTrainedModel | ProcessorMixin | PreTrainedTokenizerFast, ...]"]
 
-_RECIPE = 1  # raise it when a change below changes the built models
+_RECIPE = 1  # increase this number when a change below changes the models
 _MARKER = "tiny_model.json"
 _VOCABULARY = 512
 _CORPUS = (
@@ -39,38 +39,38 @@ TURN = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 _LAYERS = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
-# Ten times the usual width: with flatter scores neither the images nor the prompt change an answer, and with narrow
-# weights all images, and all texts, would lie in nearly one direction.
+# Ten times the usual width. With flatter scores, neither the images nor the prompt would change an answer. With narrow
+# weights, the vectors of all images, and of all texts, would have nearly the same direction.
 _WIDE_LAYERS = {**_LAYERS, "initializer_range": 0.2}
 _TEXT_LAYERS = {**_WIDE_LAYERS, "num_key_value_heads": 2, "max_position_embeddings": 8192}
 _VISION_LAYERS = {**_LAYERS, "image_size": 64, "patch_size": 16}
 ENCODER_VISION = {**_WIDE_LAYERS, "image_size": 32, "patch_size": 8}
 ENCODER_IMAGE = {"height": 32, "width": 32}
-CLIP_FACTOR = 5.0  # CLIP multiplies its own widths by it
+CLIP_FACTOR = 5.0  # CLIP multiplies its own widths by this factor
 TEXT_TOKENS = 32
-"""Tokens of a text that tiny encoders read, both ends included."""
+"""Length of the texts that tiny encoders read, in tokens; start and end tokens count."""
 
 
 def make_tiny_model(folder: Path, seed: int = 0) -> Path:
-    """Make a Gemma 3 of about 1 MB in `folder`, loadable by the Auto classes; see `make_checkpoint`."""
+    """Make a Gemma 3 of about 1 MB in `folder`, which the Auto classes can load; see `make_checkpoint`."""
     return make_checkpoint(folder, "gemma3", _gemma3, seed)
 
 
 def make_tiny_clip(folder: Path, seed: int = 0) -> Path:
-    """Make a CLIP of about 1 MB in `folder`: two encoders of images and texts; see `make_checkpoint`."""
+    """Make a CLIP of about 1 MB in `folder`, with one encoder for images and one for texts; see `make_checkpoint`."""
     return make_checkpoint(folder, "clip", _clip, seed)
 
 
 def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int = 0) -> Path:
     """Save the result of `builder` in `folder` atomically, and return the folder.
 
-    The same architecture and seed give the same bytes. A folder that an earlier call with the same arguments completed
-    is reused.
+    The same architecture and seed give the same bytes. If an earlier call with the same arguments completed the folder,
+    the folder is reused.
 
     Args:
         architecture: distinguishes the folder from other builders' folders.
         builder: makes a model and its processor or tokenizer, using the current torch seed.
-        seed: draws the weights. Global random state stays unchanged.
+        seed: seed of the weights. The global random state stays unchanged.
 
     Raises:
         ModelError: torch or transformers is missing, or the folder holds something that is not a tiny model.
@@ -93,7 +93,7 @@ def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int
             folder.rename(Path(scratch) / "replaced")
         try:
             new_folder.rename(folder)
-        except OSError:  # if another process was faster with the same model, its result stays
+        except OSError:  # if another process made the same model first, its result stays
             if _read_marker(folder) != marker:
                 raise
     return folder
@@ -103,7 +103,7 @@ def _build(folder: Path, builder: Builder, seed: int) -> None:
     import torch
 
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)  # only the CPU's stream, which the fork restores
+        torch.default_generator.manual_seed(seed)  # seeds only the CPU's generator, which the fork restores
         for part in builder():
             part.save_pretrained(folder)
 
@@ -119,11 +119,13 @@ def _read_marker(folder: Path) -> dict[str, str | int] | None:
 def train_tokenizer(
     special: list[str], names: dict[str, str] | None = None, *, side: Literal["left", "right"] = "left"
 ) -> PreTrainedTokenizerFast:
-    """Train byte-level BPE on a built-in text; the first three special tokens pad, end and begin a text.
+    """Train byte-level BPE on a built-in text.
+
+    The first three special tokens are used to pad, to end and to begin a text.
 
     Args:
-        special: special tokens, whose ids count from 0.
-        side: the padded side: right for texts that are embedded, which then begin and end with their tokens.
+        special: special tokens; their ids are 0, 1, 2, ...
+        side: the side to pad. Use the right side for texts to embed, which then have their start and end tokens.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
@@ -180,7 +182,7 @@ def _gemma3() -> tuple[PreTrainedModel, ProcessorMixin]:
         "head_dim": 16,
         "sliding_window": 64,
         "tie_word_embeddings": False,
-        "query_pre_attn_scalar": 1,  # its default, 256, spreads attention so evenly that no order is seen
+        "query_pre_attn_scalar": 1,  # the default of 256 makes attention so even that order has no effect
     }
     config = Gemma3Config(
         text_config=text,
@@ -189,7 +191,7 @@ def _gemma3() -> tuple[PreTrainedModel, ProcessorMixin]:
         boi_token_index=ids["boi_token"],
         eoi_token_index=ids["eoi_token"],
         image_token_index=ids["image_token"],
-        tie_word_embeddings=False,  # tied random weights answer with their own last token, for ever
+        tie_word_embeddings=False,  # with tied random weights, the model would repeat its last token forever
     )
     processor = Gemma3Processor(
         Gemma3ImageProcessorPil(size={"height": 64, "width": 64}),
@@ -198,7 +200,7 @@ def _gemma3() -> tuple[PreTrainedModel, ProcessorMixin]:
         chat_template=TURN.replace("IMAGE", "<start_of_image>"),
     )
     model = Gemma3ForConditionalGeneration(config)
-    # transformers starts this projection at zero, and the model would be blind.
+    # transformers sets this projection to zero, and images would have no effect
     torch.nn.init.normal_(model.model.multi_modal_projector.mm_input_projection_weight, std=0.2)
     return model, processor
 

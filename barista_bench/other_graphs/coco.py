@@ -1,4 +1,4 @@
-"""Read COCO files as rows: instances on pictures, and tracks on videos (YouTube-VIS, `interchange.coco_video`)."""
+"""Reads COCO files as rows: instances on pictures, or tracks on videos (YouTube-VIS, `interchange.coco_video`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Shapes of rows: functions from a frame's (height, width) to a mask, a box, or a description of the error.
+"""Makes the shapes of rows: functions that take a frame's (height, width) and return a mask, a box or an error text.
 
-`scene_graph.shapes` and `scene_graph.masks` read geometry; this module converts units and encodings of other tools.
+`scene_graph.shapes` and `scene_graph.masks` read geometry; this module converts the units and encodings of other tools.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from barista_bench.scene_graph.shapes import NO_CORNERS, Rle, mask_of_box, mask_
 
 Unit: TypeAlias = Literal["pixels", "fractions", "percent"]
 Layout: TypeAlias = Literal["xywh", "xyxy", "centre"]
-"""Left, top, width, height; left, top, right, bottom; or centre x, centre y, width, height."""
+"""(Left, top, width, height), (left, top, right, bottom), or (centre x, centre y, width, height)."""
 Bits: TypeAlias = NDArray[np.bool_]
 _MOST_PIXELS = 2**26
 
 
 def factors(unit: Unit, height: int, width: int) -> tuple[float, float]:
-    """Return how many pixels one unit is, across and down."""
+    """Return the width and the height of one unit in pixels."""
     return {"pixels": (1.0, 1.0), "fractions": (width, height), "percent": (width / 100, height / 100)}[unit]
 
 
 def box_shape(box: Sequence[float], layout: Layout = "xywh", unit: Unit = "pixels", degrees: float = 0.0) -> Shape:
     """Return a box, cut at the frame's edge.
 
-    If the box is turned (clockwise, about its left top corner), return the box around it.
+    `degrees` turns the box clockwise about its top left corner. For a turned box, return the upright box around it.
     """
 
     def draw(height: int, width: int) -> Rle | Box | str:
@@ -72,7 +72,10 @@ def _box_around_turned(left: float, top: float, width: float, height: float, deg
 def polygon_shape(
     polygons: Sequence[Sequence[Sequence[float]]], unit: Unit = "pixels", *, holes: bool = False
 ) -> Shape:
-    """Return polygons as a mask, each a list of corners (x, y); with `holes`, a polygon inside another is a hole."""
+    """Return a mask of polygons; each polygon is a list of corners (x, y).
+
+    With `holes`, a polygon inside another polygon is a hole.
+    """
 
     def draw(height: int, width: int) -> Rle | Box | str:
         across, down = factors(unit, height, width)
@@ -83,12 +86,12 @@ def polygon_shape(
 
 
 def coco_shape(segmentation: bytes | msgspec.Raw) -> Shape:
-    """Read a COCO segmentation: polygons in pixels, or run lengths, compressed or not."""
+    """Read a COCO segmentation: polygons in pixels, or run lengths, compressed or uncompressed."""
     return lambda height, width: parse_segmentations([segmentation], height, width)[0]
 
 
 def joined_shape(shapes: Sequence[Shape]) -> Shape:
-    """Join several masks. Boxes count as their rectangles, polygons of fewer than three corners as nothing."""
+    """Join several masks. A box is filled to a rectangle; a polygon with fewer than three corners adds nothing."""
 
     def draw(height: int, width: int) -> Rle | Box | str:
         masks: list[Rle] = []
@@ -109,7 +112,7 @@ def joined_shape(shapes: Sequence[Shape]) -> Shape:
 
 
 def bitmap_shape(read: Callable[[], Bits], left: int, top: int) -> Shape:
-    """Place a mask (rows, columns) with its left top pixel at (left, top); parts outside the frame are cut."""
+    """Place a mask (rows, columns) with its top left pixel at (left, top); parts outside of the frame are cut off."""
 
     def draw(height: int, width: int) -> Rle | Box | str:
         try:
@@ -126,9 +129,9 @@ def bitmap_shape(read: Callable[[], Bits], left: int, top: int) -> Shape:
 
 
 def unpack(text: str) -> bytes:
-    """Decode base64 of zlib of bytes.
+    """Decode bytes that were compressed by zlib and encoded in base64.
 
-    Raises ValueError or zlib.error if the text is invalid or the result too large.
+    Raises ValueError or zlib.error if the text is invalid or the result is too large.
     """
     stream = zlib.decompressobj()
     content = stream.decompress(_decode(text), _MOST_PIXELS)
@@ -138,7 +141,7 @@ def unpack(text: str) -> bytes:
 
 
 def png_bits(content: bytes) -> Bits:
-    """Read a PNG as a mask: its opaque pixels if it has transparency, else its pixels that are not black."""
+    """Read a PNG file as a mask: its opaque pixels if it has transparency, else its pixels that are not black."""
     with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
         if image.width * image.height > _MOST_PIXELS:
             raise ValueError("too large")
@@ -148,7 +151,7 @@ def png_bits(content: bytes) -> Bits:
 
 
 def png_of_base64(text: str) -> Bits:
-    """Decode a PNG from base64."""
+    """Decode a PNG file from base64, and read it as a mask."""
     return png_bits(_decode(text))
 
 

@@ -1,4 +1,4 @@
-"""Read FiftyOne's native export (`FiftyOneDataset`): `samples.json`, `frames.json` for videos, and the media."""
+"""Reads FiftyOne's native export (`FiftyOneDataset`): `samples.json`, `frames.json` for videos, and the media."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Frame(msgspec.Struct):
 
 
 def add_rows(rows: Rows, export: str | None) -> None:
-    """Add the labels made by people. Labels with a `confidence` come from a model and are left out."""
+    """Add the labels that people made. Labels with a `confidence` come from a model and are left out."""
     videos: dict[str, VideoRows] = {}
     for path in rows.files(export or "samples.json"):
         place = f"{rows.place(path)}: samples"
@@ -83,7 +83,7 @@ def add_rows(rows: Rows, export: str | None) -> None:
 def _with_records(
     rows: Rows, raws: list[msgspec.Raw], kind: type[Any], place: str
 ) -> Iterator[tuple[str, Any, Record]]:
-    """Return each record twice: as its known fields, and as all of its fields."""
+    """Yield each record with its place in two forms: with only the known fields, and with all fields."""
     for where, record in rows.records(raws, dict[str, Any], place):
         try:
             yield where, msgspec.convert(record, kind), record
@@ -140,7 +140,7 @@ def _add_label(rows: Rows, video: VideoRows, kind: str, label: Record, moment: M
 
 
 def _shape(label: Record) -> Shape:
-    """Return a box as fractions of the picture; a mask inside it is scaled to the box."""
+    """Return a box as fractions of the picture; if the label has a mask, scale the mask to the box."""
     box = box_shape([float(number) for number in label["bounding_box"]], "xywh", "fractions")
     if label.get("mask_path"):
         raise ValueError("a mask in a separate file")

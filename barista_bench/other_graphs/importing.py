@@ -1,4 +1,4 @@
-"""Import another dataset as a folder of scene graphs.
+"""Imports another dataset as a folder of scene graphs.
 
 Each video is written completely or not at all, so a later call can continue an interrupted import.
 """
@@ -28,11 +28,11 @@ from barista_bench.scene_graph.terms import TERMS_FILE, Terms, read_terms, terms
 RECORD_FILE = "import.json"
 NOTES_FILE = "notes.json"
 MAX_RECORD = 2**20
-"""Bytes of a video's record."""
+"""Limit of bytes for the record of a video."""
 
 
 class ImportRecord(msgspec.Struct, frozen=True):
-    """`import.json` in a video's folder: SHA-256 of its annotations and its domain file, and counts of the import."""
+    """`import.json` in a video's folder: the SHA-256 of annotations and domain file, and the counts of the import."""
 
     digest: str
     counts: dict[str, dict[str, int]]
@@ -44,7 +44,7 @@ class ImportRecord(msgspec.Struct, frozen=True):
 
 @dataclass
 class ImportReport:
-    """The result of an import: videos written, videos that already existed, counts, and lost videos with reasons."""
+    """The result of an import: written videos, videos that already existed, counts, and lost videos with reasons."""
 
     videos: int = 0
     resumed: int = 0
@@ -53,11 +53,11 @@ class ImportReport:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no video and no record was lost."""
+        """Return True if no video and no record was lost."""
         return not self.lost and not +self.tally.lost
 
     def lines(self) -> Iterator[str]:
-        """Return the report as text; largest counts first."""
+        """Yield the lines of the report; larger counts come first."""
         yield f"{self.videos} videos, {self.resumed} of them imported before, {len(self.lost)} lost"
         for name in ImportTally.__struct_fields__:
             for label, count in getattr(self.tally, name).most_common():
@@ -79,20 +79,20 @@ def import_graphs(
 ) -> ImportReport:
     """Write the videos of a dataset as graphs in the release layout, with `terms.yaml` beside them.
 
-    Pictures are linked if the disk allows it, else copied. Videos already in `out` are skipped, so that a call
-    continues an interrupted import.
+    Pictures are linked if the disk supports links, else copied. Videos that are already in `out` are skipped, so that a
+    call continues an interrupted import.
 
     Args:
         name: name of a reader in `barista_bench.graph_sources`.
         source: the dataset's folder.
         out: a new folder, or the folder of an earlier call with the same arguments.
         domain: file with the vocabulary of the predicates; None for coffee making.
-        videos: ids; all videos if empty.
+        videos: ids of the videos to import; all videos if empty.
         map: for the reader `table`, the name of a tool or the path of a map.
 
     Raises:
-        ConfigError: unknown reader or video, or `out` contains something else.
-        DataError: the dataset is unreadable, or none of its videos can be used.
+        ConfigError: the reader or a video is unknown, or `out` contains other files.
+        DataError: the dataset cannot be read, or none of its videos can be used.
     """
     reader = graph_source(name)
     if not source.is_dir():
@@ -132,7 +132,7 @@ def import_graphs(
 
 
 def _prepare_root(out: Path, terms: Terms) -> None:
-    """Create the root, or check that it belongs to the same dataset."""
+    """Create the root, or check that an existing root belongs to the same dataset."""
     if out.is_dir() and any(out.iterdir()) and read_terms(out) != terms:
         raise ConfigError(f"{out}: contains other files. Fix: choose a new folder")
     out.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def _prepare_root(out: Path, terms: Terms) -> None:
 
 
 def _earlier_record(folder: Path, digest: str) -> ImportRecord | None:
-    """Return the record of an existing video that was made from these annotations."""
+    """Return the record of an existing video, if the video was made from the same annotations."""
     path, remedy = folder / RECORD_FILE, "remove the folder, and import again"
     if not folder.exists():
         return None
@@ -172,7 +172,7 @@ def _write_video(dataset: OpenedSource, video_id: str, folder: Path, digest: str
 
 
 def _place_pictures(pictures: Path | Sequence[Path], target: Path) -> None:
-    """Link or copy a video, or the pictures of all frames as a folder in the order of the frames."""
+    """Link or copy a video, or link or copy the pictures of all frames into a folder, in the order of the frames."""
     if isinstance(pictures, Path):
         place_file(pictures.resolve(), target)
         return

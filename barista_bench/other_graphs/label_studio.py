@@ -1,4 +1,4 @@
-"""Read Label Studio's JSON export as rows: shapes in percent of the picture, box tracks, time lines, relations."""
+"""Reads Label Studio's JSON export as rows: shapes in percent of the picture, box tracks, time lines and relations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from barista_bench.other_graphs.rows import (
 from barista_bench.scene_graph.shapes import mask_of_ellipse
 
 _UPLOADED = 9
-"""Characters that Label Studio puts before the name of an uploaded file: eight digits and a hyphen."""
+"""Number of characters that Label Studio puts before the name of an uploaded file: eight digits and a hyphen."""
 _KINDS = ("rectangle", "polygon", "ellipse", "brush", "videorectangle")
 
 
@@ -58,7 +58,7 @@ class _Task(msgspec.Struct):
 def add_rows(rows: Rows, export: str | None) -> None:
     """Add all tasks.
 
-    If a task has several annotations, use the ground truth, else the first that was not cancelled.
+    If a task has several annotations, the ground truth is used, or else the first annotation that was not cancelled.
     """
     for path in rows.files(export or "*.json"):
         place = rows.place(path)
@@ -81,7 +81,7 @@ def add_rows(rows: Rows, export: str | None) -> None:
 
 
 def _find(rows: Rows, reference: object) -> str | None:
-    """Find the video or picture of a task: an address, a path of local storage, or an uploaded file."""
+    """Find the video or picture of a task by an address, a path in local storage, or an uploaded file."""
     if not isinstance(reference, str) or not reference:
         return None
     parts = urlsplit(reference)
@@ -137,9 +137,11 @@ class _TaskReader:
             self._video.lose(where, f"a number of the {kind} is missing or wrong", moment=self._moment)
 
     def _track(self, value: dict[str, Any]) -> Iterator[tuple[int, Shape]]:
-        """Return the boxes of a track: keyframes, linear interpolation between them, the last one until the end.
+        """Yield the boxes of a track.
 
-        Frames are counted from 1. A keyframe that is not `enabled` ends a stretch.
+        Boxes are interpolated linearly between keyframes, and the last box stays until the end.
+
+        The track counts frames from 1. A keyframe that is not `enabled` ends a stretch.
         """
         keys = sorted(value["sequence"], key=lambda key: key["frame"])
         names = ("x", "y", "width", "height", "rotation")
@@ -177,7 +179,7 @@ class _TaskReader:
 
 
 def _kind(record: _Result) -> str:
-    """Return the kind of a result: `rectanglelabels` and `rectangle` are both rectangles."""
+    """Return the kind of a result; `rectanglelabels` and `rectangle` are the same kind."""
     return record.type if record.type == "labels" else record.type.removesuffix("labels")
 
 
@@ -187,9 +189,9 @@ def _label(record: _Result) -> str:
 
 
 def _shape(kind: str, value: dict[str, Any]) -> Shape:
-    """Return the shape of a result, in percent of the picture.
+    """Return the shape of a result; its values are in percent of the picture.
 
-    Shapes are turned about their left top corner, ellipses about their centre.
+    Shapes are turned about their top left corner, but ellipses about their centre.
     """
     if kind == "polygon":
         return polygon_shape([[(float(x), float(y)) for x, y in value["points"]]], "percent")
@@ -208,10 +210,11 @@ def _shape(kind: str, value: dict[str, Any]) -> Shape:
 
 
 def _brush_bits(rle: list[int], height: int, width: int) -> Bits:
-    """Decode a mask of Label Studio's brush: run lengths over the bytes of an RGBA picture; the last byte is the mask.
+    """Decode a mask of Label Studio's brush: run lengths over the bytes of an RGBA picture.
 
-    The header has 32 + 5 + 4 x 4 bits: number of words, bits of a word less 1, bits of each kind of length less 1.
-    Blocks follow: 1 bit (1: one word repeats), 2 bits for the kind of length, the length less 1, and the word or words.
+    The last byte of each pixel is the mask. The header has 32 + 5 + 4 x 4 bits: the number of words, the bits per word
+    minus 1, and the bits of each of four kinds of lengths minus 1. Blocks follow: 1 bit (1 if one word repeats), 2 bits
+    for the kind of length, the length minus 1, and the word or words.
     """
     bits = np.unpackbits(np.array(rle, dtype=np.uint8))
     text, bit = (bits + ord("0")).tobytes().decode("ascii"), 0

@@ -1,4 +1,4 @@
-"""Read labelme's files as rows: one JSON file per picture, beside it or in a separate folder."""
+"""Reads labelme's files as rows; each picture has one JSON file, beside the picture or in a separate folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _File(msgspec.Struct):
 def add_rows(rows: Rows, export: str | None) -> None:
     """Add all files.
 
-    Shapes with the same label and group are one object; a shape without a group is a separate object.
+    Shapes with the same label and group belong to one object. A shape without a group is a separate object.
     """
     for path in rows.files(export or "**/*.json"):
         if content := rows.content(path, _File):

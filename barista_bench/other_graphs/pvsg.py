@@ -1,9 +1,9 @@
-"""PVSG: panoptic masks and relations over time of 400 videos (docs/other_graphs.md).
+"""Reads PVSG: panoptic masks and relations over time for 400 videos (docs/other_graphs.md).
 
-`pvsg.json` contains all annotations, `<part>/masks/<video>/NNNN.png` the masks: the value of a pixel is the number of
-an object, 0 is background. Frame k is at second k / 5 of the video. The masks are panoptic: each frame with a mask file
-has all objects of the dataset's categories. Annotators stated the relations that they found worth stating, so a missing
-relation is not evidence of absence.
+`pvsg.json` contains all annotations except masks. The masks are in `<part>/masks/<video>/NNNN.png`: the value of a
+pixel is the number of an object, and 0 is background. Frame k is at second k / 5 of the video. The masks are panoptic:
+a mask file shows all objects of the dataset's categories. Annotators stated only the relations that they found
+important, so a missing relation may still hold.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from barista_bench.scene_graph.terms import Terms
 
 ANNOTATIONS = "pvsg.json"
 MAX_BYTES = 2**30
-"""Most bytes of `pvsg.json`."""
+"""Limit of bytes for `pvsg.json`."""
 MAX_FRAMES = 200_000
-"""Most frames of a video: eleven hours at 5 a second."""
+"""Limit of frames for a video: eleven hours at 5 frames per second."""
 MAX_MASK_BYTES = 2**24
 _REMEDY = "fetch the release again"
 _Number = Annotated[int, msgspec.Meta(ge=1, le=255)]
@@ -103,7 +103,7 @@ class _Id(msgspec.Struct):
 class Pvsg(OpenedSource):
     """The folder with `pvsg.json`, or its parent (`data/pvsg.json`).
 
-    The file is held in memory as bytes; a video's part is decoded when it is read.
+    The file is kept in memory as bytes. The part about a video is decoded when the video is read.
     """
 
     def __init__(self, folder: Path, domain: Domain) -> None:
@@ -194,11 +194,7 @@ class Pvsg(OpenedSource):
 def _pictures(
     part_folder: Path, video_id: str, meta: _Meta, tally: ImportTally
 ) -> tuple[Path | list[Path], Mapping[int, int], int, float]:
-    """Return pictures, a map from annotated frames to frames of the pictures, number of frames, frames a second.
-
-    Pictures come from the folder of frames if there is one, else from the video, as the frame nearest in time. If the
-    folder lacks a picture, its frame is lost.
-    """
+    """Return the pictures, the picture frame of each annotated frame, the number of frames, and frames per second."""
     folder, count = confine(part_folder, "frames", video_id), meta.num_frames
     if folder.is_dir():
         first = _first_number(folder, count, tally)
@@ -228,7 +224,7 @@ def _pictures(
 
 
 def _first_number(folder: Path, count: int, tally: ImportTally) -> int:
-    """Return the number in the first frame's name: 1 if all names certainly count from 1, else 0."""
+    """Return the number in the first frame's name: 1 if the names certainly count from 1, else 0."""
     counts_from_one = not (folder / "0000.png").exists() and (folder / f"{count:04d}.png").is_file()
     tally.guessed["folders whose names count from 1"] += counts_from_one
     return int(counts_from_one)
@@ -239,7 +235,7 @@ def _add_masks(
 ) -> tuple[list[int], list[int]]:
     """Add the masks of all frames.
 
-    Return the frames with masks, and the frames where every mask belongs to a listed object.
+    Return the frames with masks, and the frames on which every mask belongs to a listed object.
     """
     annotated_frames, complete_frames = list[int](), list[int]()
     problems: Counter[str] = Counter()

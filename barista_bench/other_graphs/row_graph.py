@@ -1,4 +1,4 @@
-"""Build a scene graph from the rows of one video: every row is used, or lost with a reason."""
+"""Builds a scene graph from the rows of one video; every row is used, or counted as lost with a reason."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from barista_bench.scene_graph.release import MAX_TEXT, Layer, tidy_name
 from barista_bench.scene_graph.shapes import Rle
 
 OTHER_ATTRIBUTE = "attribute"
-"""Type of an attribute's value that is not in the domain file."""
+"""Type for an attribute value that is not in the domain file."""
 _TOLERANCE = 0.001
-"""Maximum distance in seconds of a rounded time from its frame."""
+"""Maximum difference in seconds between a rounded time and the time of its frame."""
 
 
 class Timeline:
@@ -49,7 +49,7 @@ class Timeline:
         self._names |= {path.name: frame for frame, path in enumerate(pictures)}
 
     def frame(self, moment: Moment) -> int | str:
-        """Return the frame at a moment, or the reason why there is none."""
+        """Return the frame at a moment, or the reason why no frame is there."""
         count = self._facts.frame_count
         if isinstance(moment, int):
             return (
@@ -66,7 +66,7 @@ class Timeline:
         return int(np.abs(seconds - moment).argmin())
 
     def span(self, span: Span) -> tuple[int, int, bool] | str:
-        """Return the frames [start, end) of a span, and whether it was cut at the video's end; or why it has none."""
+        """Return a span's frames [start, end), and True if the video's end cut it; or why it has no frames."""
         start = self.frame(span.start)
         if isinstance(start, str):
             return start
@@ -95,8 +95,8 @@ def graph_of_rows(
     """Return the graph of a video, with the lost records as notes.
 
     Args:
-        fps: frames a second of a folder of pictures, if known.
-        complete: sections with complete annotation, unless one of their records was lost.
+        fps: frames per second of a folder of pictures, if known.
+        complete: sections with complete annotation. A section with a lost record does not count as complete.
 
     Raises:
         DataError: the video is missing or cannot be read.
@@ -105,7 +105,7 @@ def graph_of_rows(
 
 
 class _RowGraph:
-    """Collects the graph of one video."""
+    """Builds the graph of one video."""
 
     def __init__(
         self, video_id: str, rows: Rows, domain: Domain, *, fps: float | None, complete: Collection[str]
@@ -116,7 +116,7 @@ class _RowGraph:
         self._writer = GraphWriter("table", video_id, (facts.width, facts.height), self._video.tally)
         self._ids: dict[str, str] = {}
         self._seen: dict[str, set[int]] = defaultdict(set)
-        """Key of an object to the frames on which it is annotated."""
+        """Maps the key of an object to the frames on which the object is annotated."""
         self._words = relation_words(domain)
         self._types = {value: kind for kind, words in domain.attributes.items() for value in words.values}
 
@@ -139,7 +139,7 @@ class _RowGraph:
         return ImportedVideo(release, self._pictures, self._video.tally, notes)
 
     def _add_objects(self) -> list[int]:
-        """Add the objects; return the annotated frames."""
+        """Add the objects, and return the annotated frames."""
         annotated = {
             frame for moment in self._video.annotated if isinstance(frame := self._timeline.frame(moment), int)
         }
@@ -184,7 +184,7 @@ class _RowGraph:
             return "a number of its shape is missing or wrong"
 
     def _spans(self, span: Span | None, *keys: str) -> list[tuple[int, int]] | str:
-        """Return the frames of a span; without a span, the frames where all of the given objects are annotated."""
+        """Return the frames of a span; without a span, return the frames on which all given objects are annotated."""
         for key in keys:
             if key not in self._ids:
                 return f"object {key!r} is not in the video"
@@ -200,7 +200,7 @@ class _RowGraph:
         return [(start, end)]
 
     def _add_attribute(self, row: AttributeRow) -> str | None:
-        """Add an attribute; return the reason if this is impossible."""
+        """Add an attribute, or return the reason why it cannot be added."""
         value = tidy_name(row.value)
         kind = tidy_name(row.type or self._types.get(value, OTHER_ATTRIBUTE))
         problem = _name_problem("type", kind) or _name_problem("value", value)
@@ -237,7 +237,7 @@ class _RowGraph:
         return None
 
     def _state_coverage(self, annotated: Sequence[int]) -> None:
-        """State which sections are complete: those listed in the map, except where a record was lost."""
+        """Record which sections are complete: the sections listed in the map, except where a record was lost."""
         if OBJECTS in self._complete:
             lost = {self._timeline.frame(moment) for moment in self._video.incomplete if moment is not None}
             is_lost = None in self._video.incomplete or OBJECTS in self._rows.lossy
@@ -259,7 +259,7 @@ def _name_problem(what: str, name: str) -> str | None:
 def _pictures(
     source: Path, video: VideoRows, fps: float | None
 ) -> tuple[Path | list[Path], VideoFacts, Sequence[Path]]:
-    """Return the path that the importer places, its properties, and the pictures by frame if it is a folder."""
+    """Return the path that the importer links or copies, facts about it, and a folder's pictures by frame."""
     path = path_below(source, video.path)
     if not path.is_dir():
         return path, video_facts(path), ()

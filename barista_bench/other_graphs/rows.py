@@ -1,7 +1,7 @@
-"""Annotations of any tool as flat rows: objects on frames, attributes, relations, activities and steps of videos.
+"""Represents annotations of any tool as flat rows: objects on frames, attributes, relations, activities and steps.
 
-The reader of a tool turns its export into rows; `row_graph.py` turns rows into graphs. Records that fit no row are
-lost: they are counted by reason, and named by their place in the export.
+The reader of a tool turns the tool's export into rows, and `row_graph.py` turns rows into graphs. Records that fit no
+row are lost: they are counted by reason, and named by their place in the export.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from barista_bench.scene_graph.release import MALFORMED, tidy_name
 from barista_bench.scene_graph.shapes import Rle
 
 MAX_BYTES = 2**30
-"""Most bytes of one file of annotations."""
+"""Limit of bytes for one file of annotations."""
 _MOST_NAMED = 1000
-"""Maximum number of lost records listed in a video's notes."""
+"""Limit of lost records listed in a video's notes."""
 OBJECTS = "objects"
 T = TypeVar("T")
 
 Moment: TypeAlias = int | float | str
-"""A frame, counted from 0; seconds from the start; or the name of a picture."""
+"""The number of a frame, from 0; seconds from the start; or the name of a picture."""
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, width and height in pixels."""
 Shape: TypeAlias = Callable[[int, int], Rle | Box | str]
-"""Draws on a frame of (height, width): a mask, a box, or the reason for failure."""
+"""Draws a shape on a frame of (height, width): returns a mask or a box, or the reason for a failure."""
 
 
 class Span(NamedTuple):
-    """A time span. Spans in seconds exclude the end."""
+    """A span of time. A span in seconds does not include its end."""
 
     start: Moment
     end: Moment
@@ -50,7 +50,7 @@ class Span(NamedTuple):
 
 
 class ObjectRow(NamedTuple):
-    """An object at a moment; `size` is the (width, height) of the picture that it was drawn on, if known."""
+    """An object at a moment; `size` is the (width, height) of the picture on which it was drawn, if known."""
 
     place: str
     key: str
@@ -63,8 +63,8 @@ class ObjectRow(NamedTuple):
 class AttributeRow(NamedTuple):
     """An attribute of an object.
 
-    Without a span, it holds on all frames where the object is annotated. Without a type, the domain file's type for the
-    value is used.
+    Without a span, the attribute holds on all frames on which the object is annotated. Without a type, the domain
+    file's type for the value is used.
     """
 
     place: str
@@ -77,7 +77,8 @@ class AttributeRow(NamedTuple):
 class RelationRow(NamedTuple):
     """A relation between two objects.
 
-    Without a span, it holds on all frames where both objects are annotated. Without a type, the domain file's is used.
+    Without a span, the relation holds on all frames on which both objects are annotated. Without a type, the domain
+    file's type for the predicate is used.
     """
 
     place: str
@@ -102,10 +103,10 @@ class VideoRows:
     """The rows of one video.
 
     Args:
-        path: path below the source of the video file, or of the folder of its pictures.
+        path: path, below the source, of the video file or of the folder with its pictures.
         only: the picture of the folder to use, if each picture is a separate video.
-        annotated: annotated moments, also those without any object.
-        incomplete: moments with lost records; None among them means an unknown moment.
+        annotated: the annotated moments, including moments without objects.
+        incomplete: moments with lost records. None stands for a lost record whose moment is unknown.
         lossy: sections with lost records, except objects.
         named: the lost records, each with its reason.
     """
@@ -123,7 +124,7 @@ class VideoRows:
     named: list[str] = field(default_factory=list)
 
     def lose(self, place: str, reason: str, *, moment: Moment | None = None, section: str = OBJECTS) -> None:
-        """Count a record of a section that cannot be used; `moment` is given for objects."""
+        """Count a record of a section as lost; `moment` is given for objects."""
         self.tally.lost[f"{_file_of(place)}: {without_numbers(reason)}"] += 1
         if len(self.named) < _MOST_NAMED:
             self.named.append(f"{place}: {reason}")
@@ -137,34 +138,37 @@ Holder: TypeAlias = tuple[VideoRows | None, Moment | None]
 
 
 class Rows:
-    """The rows of all videos of a source, by video id, filled while its files are read."""
+    """The rows of all videos of a source, by video id; they are added while the source's files are read."""
 
     def __init__(self, source: Path) -> None:
         self.source = source
         self.videos: dict[str, VideoRows] = {}
         self.vocabulary: set[str] = set()
-        """Categories of the source, used or not."""
+        """All categories of the source, used or unused."""
         self.tally = ImportTally()
         """Counts of records that belong to no video."""
         self.lossy: set[str] = set()
-        """Sections with a lost record that may belong to any video."""
+        """Sections with a lost record that may belong to any of the videos."""
         self.sha256 = hashlib.sha256()
-        """Of all files that were read."""
+        """Hash of all files that were read."""
         self._media, self._folders = _media_below(source)
         self._one_video: dict[str, bool] = {}
 
     def read(self, path: Path) -> bytes:
-        """Return a file's bytes without byte order mark. Raises DataError if it is missing, too large or compressed."""
+        """Return a file's bytes without byte order mark.
+
+        Raises DataError if the file is missing, too large or compressed.
+        """
         data = as_utf8(read_bounded(path, MAX_BYTES, remedy="export it again"), str(path))
         self.sha256.update(data)
         return data
 
     def content(self, path: Path, kind: type[T]) -> T | None:
-        """Read a JSON file; None if it is damaged (counted as lost), or another kind of file (skipped)."""
+        """Read a JSON file; None for a damaged file (counted as lost) or another kind of file (skipped)."""
         try:
             data = replace_non_finite(self.read(path))
             return msgspec.json.decode(data, type=kind)
-        except DataError as error:  # of another encoding, or too large
+        except DataError as error:  # the file has another encoding, or is too large
             self.lose(f"{self.place(path)}: file", str(error).partition(": ")[2])
             return None
         except MALFORMED as error:
@@ -180,14 +184,14 @@ class Rows:
         return None
 
     def files(self, *patterns: str) -> list[Path]:
-        """Return the files below the source that match a pattern. Raises DataError if no file does."""
+        """Return the files below the source that match one of the patterns. Raises DataError if no file matches."""
         found = {path for pattern in patterns for path in self.source.glob(pattern) if path.is_file()}
         if not found:
             raise DataError(f"{self.source}: no file {' or '.join(patterns)}. Fix: name the folder of the export")
         return [path_below(self.source, self.place(path)) for path in sorted(found)]
 
     def place(self, path: Path) -> str:
-        """Return a file's path below the source, used to name its records."""
+        """Return a file's path below the source; messages use it to name the file's records."""
         return path.relative_to(self.source if path.is_relative_to(self.source) else self.source.resolve()).as_posix()
 
     def records(
@@ -197,10 +201,10 @@ class Rows:
         place: str,
         holder: Callable[[msgspec.Raw], Holder] | None = None,
     ) -> Iterator[tuple[str, T]]:
-        """Return the records of a list, each with its place; invalid records are lost.
+        """Yield the records of a list, each with its place; invalid records count as lost.
 
         Args:
-            holder: video and moment of an invalid record, as far as they can be determined.
+            holder: returns the video and the moment of an invalid record, as far as these can be determined.
         """
         for number, raw in enumerate(items):
             try:
@@ -213,7 +217,7 @@ class Rows:
                     video.lose(f"{place}[{number}]", reason_of(error), moment=moment)
 
     def lose(self, place: str, reason: str, section: str | None = None) -> None:
-        """Count a lost record that belongs to no existing video, or an unreadable part of a section for any video."""
+        """Count a lost record that belongs to no existing video, or an unreadable section that may affect any video."""
         label = f"{_file_of(place)}: {without_numbers(reason)}"
         first = next((other for other in self.tally.lost if other.startswith(f"{label} (first: ")), None)
         self.tally.lost[first or f"{label} (first: {place})"] += 1
@@ -223,8 +227,8 @@ class Rows:
     def find(self, reference: str) -> str | None:
         """Return the path, below the source, of the only video, picture or folder of pictures that matches a reference.
 
-        A relative reference is the end of a path, or a video's name without suffix. Addresses and absolute paths begin
-        with parts of another machine: they match by as many of their last parts as possible.
+        A relative reference is the end of a path, or the name of a video without suffix. Addresses and absolute paths
+        begin with parts from another machine, so as many of their last parts as possible are compared.
         """
         is_relative = not (reference.startswith("/") or ":" in reference)
         parts = [part for part in reference.replace("\\", "/").split("/") if part not in ("", ".")]
@@ -235,28 +239,29 @@ class Rows:
         return best[0] if len(best) == 1 else None
 
     def add_object(self, video: VideoRows, row: ObjectRow) -> None:
-        """Add an object's row, and its category to those of the source."""
+        """Add an object's row to a video, and the object's category to the categories of the source."""
         video.objects.append(row)
         self.vocabulary |= {tidy_name(row.category)} - {""}
 
     def video(self, path: str, video_id: str | None = None) -> VideoRows:
-        """Return the rows of the video file, or folder of pictures, at a path below the source."""
+        """Return the rows of a video file or a folder of pictures at a path below the source."""
         return self.videos.setdefault(video_id or self._id_of(path), VideoRows(path))
 
     def _id_of(self, path: str) -> str:
-        """Return the name of a video without suffix, or of a folder; the complete path if others share that name."""
+        """Return the name of a folder, or of a video without suffix; if others share the name, the complete path."""
         whole = path if path in self._folders else os.path.splitext(path)[0]
         name = PurePosixPath(whole).name or self.source.resolve().name
         return name if len(self._media.get(name, ())) == 1 else whole.replace("/", "_")
 
     def is_video(self, path: str) -> bool:
-        """Whether a path below the source is a video or a folder of pictures, not a single picture."""
+        """Return True if a path below the source is a video or a folder of pictures, and False for a single picture."""
         return path in self._folders or os.path.splitext(path)[1].lower() in VIDEO_SUFFIXES
 
     def picture(self, path: str) -> tuple[VideoRows, str]:
-        """Return the rows of the video that a picture is a frame of, and the picture's moment.
+        """Return the rows of the video to which a picture belongs, and the picture's moment.
 
-        The pictures of a folder are the frames of one video. If their sizes differ, each is a video of one frame.
+        The pictures of a folder are the frames of one video. If the sizes of the pictures differ, each picture is a
+        video with one frame.
         """
         folder, name = os.path.split(path)
         folder = folder or "."
@@ -285,17 +290,17 @@ def picture_path(folder: Path, name: str) -> Path | None:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the message of a decoding error without the place."""
+    """Return the message of a decoding error, without the place of the error."""
     return str(error).partition(" - at `$")[0]
 
 
 def _file_of(place: str) -> str:
-    """Return the file at the beginning of a place: `a.csv: line 3`, `a.json: annotations[3]`."""
+    """Return the file at the beginning of a place such as `a.csv: line 3` or `a.json: annotations[3]`."""
     return place.partition(": ")[0]
 
 
 def _shared_end(path: str, parts: list[str]) -> int:
-    """Return how many parts at the end of a path equal a reference's; the first of these was compared already."""
+    """Return how many parts at the end of a path equal the parts of a reference; the last part was compared before."""
     count = 1
     for own, other in zip(reversed(PurePosixPath(path).parts[:-1]), reversed(parts[:-1]), strict=False):
         if own != other:
@@ -305,7 +310,7 @@ def _shared_end(path: str, parts: list[str]) -> int:
 
 
 def _media_below(source: Path) -> tuple[dict[str, list[str]], set[str]]:
-    """Return videos, pictures and folders of pictures by name, videos also by stem; and the set of folders."""
+    """Return the videos, pictures and folders of pictures by name (videos also by stem), and the set of folders."""
     by_name: dict[str, list[str]] = {}
     folders: set[str] = set()
     for root, subfolders, files in os.walk(source):

@@ -1,4 +1,4 @@
-"""The interface of a reader of another dataset: graphs one by one, the location of their pictures, and counts."""
+"""Defines the interface for readers of other datasets: they return graphs one by one, pictures, and counts."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from barista_bench.scene_graph.release import (
 from barista_bench.scene_graph.terms import Terms
 
 OTHER_RELATION = "relation"
-"""Relation type of a predicate that is not in the domain file."""
+"""Relation type for a predicate that is not in the domain file."""
 _SAME_PLACE = {"in": "inside", "on top of": "on", "below": "under", "beneath": "under", "attached with": "attached to"}
-"""Predicates with the meaning of one in domain files."""
+"""Predicates that have the same meaning as a predicate in domain files."""
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "other-graphs.barista-bench")
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class ImportTally(msgspec.Struct):
-    """Counts of an import: records taken over, guessed, without a place in a graph, and lost.
+    """Counts of an import: records that were used, guessed, have no place in a graph, or were lost.
 
     Lost records are missing, damaged or wrong.
     """
@@ -63,7 +63,7 @@ class ImportedVideo:
 
     Args:
         pictures: a video file, or the pictures of its frames in order.
-        notes: texts of the source that have no place in the graph; JSON values.
+        notes: texts of the source that have no place in the graph, as JSON values.
     """
 
     release: ReleaseFile
@@ -77,11 +77,11 @@ class OpenedSource(ABC):
 
     video_ids: Sequence[str]
     terms: Terms | None = None
-    """Terms of this copy of the dataset, if they differ from the reader's."""
+    """Terms of this copy of the dataset, if they differ from the terms of the reader."""
 
     @property
     def tally(self) -> ImportTally:
-        """Counts of records that belong to no single video."""
+        """Counts of records that belong to no single video of the dataset."""
         return ImportTally()
 
     @abstractmethod
@@ -92,7 +92,7 @@ class OpenedSource(ABC):
     def read(self, video_id: str) -> ImportedVideo:
         """Return the graph of a video.
 
-        Raises DataError if it cannot be used; the message names file, field and remedy.
+        Raises DataError if the video cannot be used; the message names the file, the field and the remedy.
         """
 
 
@@ -100,7 +100,8 @@ class OpenedSource(ABC):
 class GraphSource:
     """A reader, registered in `barista_bench.graph_sources`: a dataset's terms, and functions that open its folder.
 
-    These receive the domain file with the predicates' vocabulary; `open_mapped` also receives the value of `--map`.
+    The functions receive the domain file with the vocabulary of the predicates. `open_mapped` also receives the value
+    of `--map`.
     """
 
     name: str
@@ -110,7 +111,7 @@ class GraphSource:
 
 
 def graph_source(name: str) -> GraphSource:
-    """Return the reader with a name. Raises ConfigError if it does not exist."""
+    """Return the reader with this name. Raises ConfigError if there is no such reader."""
     source = load_plugin("graph_sources", name)
     if not isinstance(source, GraphSource):
         raise ConfigError(f"graph_sources: {name!r} is {type(source).__name__}. Fix: register a GraphSource")
@@ -118,12 +119,12 @@ def graph_source(name: str) -> GraphSource:
 
 
 def relation_words(domain: Domain) -> dict[str, tuple[str, str]]:
-    """Map each form of each predicate of a domain file to the (type, value) of a relation."""
+    """Map each form of each predicate in a domain file to the (type, value) of a relation."""
     words: dict[str, tuple[str, str]] = {}
     for value, place in domain.places.items():
         words |= dict.fromkeys((place.words, value), (domain.place_type, value))
     words |= {word: words[same] for word, same in _SAME_PLACE.items() if same in words}
-    for value, verb in domain.contacts.items():  # "holding" is a contact, though a jar may be "holding" sugar
+    for value, verb in domain.contacts.items():  # "holding" is a contact, even though a jar may be "holding" sugar
         words |= dict.fromkeys((verb.do, verb.does, verb.doing, value), (domain.contact_type, value))
     return words
 
@@ -132,34 +133,34 @@ class GraphWriter:
     """Collects a video's records, with ids that are the same in every run.
 
     Args:
-        dataset: its name, part of every id.
+        dataset: the name of the dataset, which is a part of every id.
         size: (width, height) of the frames in pixels.
-        tally: counts the records taken over.
+        tally: counts the used records.
     """
 
     def __init__(self, dataset: str, video_id: str, size: tuple[int, int], tally: ImportTally) -> None:
         self.dataset, self.video_id, self.size, self.tally = dataset, video_id, size, tally
         self.objects: dict[str, str] = {}
-        """Object id to category."""
+        """Maps the id of an object to its category."""
         self.relations: dict[tuple[str, str, str, str], list[tuple[int, int]]] = {}
         self.attributes: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
         self.segments: dict[Layer, list[ReleaseSegment]] = {"activities": [], "process_steps": []}
         self.layers: dict[Layer, list[tuple[int, int]]] = {}
-        """Sections to the spans [start, end) where they are complete."""
+        """Maps a section to the spans [start, end) in which it is complete."""
         self.complete: dict[str, list[int]] = {}
-        """Category to the frames where all of its objects are annotated."""
+        """Maps a category to the frames on which all of its objects are annotated."""
         self.idle: dict[str, list[int]] = {}
-        """Hand to the frames where it certainly touches nothing."""
+        """Maps a hand to the frames on which the hand certainly touches nothing."""
         self._annotations: list[ReleaseAnnotation] = []
 
     def add_object(self, key: str, category: str) -> str:
-        """Add an object under its key in the source; return its id."""
+        """Add an object under its key in the source, and return the object's id."""
         object_id = str(uuid.uuid5(_NAMESPACE, f"{self.dataset}/{self.video_id}/{key}"))
         self.objects[object_id] = category
         return object_id
 
     def add_masks(self, frame: int, rles: Mapping[str, Rle]) -> set[str]:
-        """Add masks by object id on a frame, except empty masks; return the ids of the added objects."""
+        """Add masks to a frame by object id, without empty masks; return the ids of the objects that have a mask."""
         width, height = self.size
         boxes = mask_boxes([rle.counts for rle in rles.values()], height, width).tolist()
         added = [
@@ -173,7 +174,7 @@ class GraphWriter:
     def add_box(self, frame: int, object_id: str, box: tuple[float, float, float, float]) -> None:
         """Add an object without a mask on a frame, by its box (left, top, width, height) in pixels.
 
-        Its mask is the rectangle, since tasks mark objects by their masks.
+        The rectangle becomes the object's mask, since tasks mark objects by masks.
         """
         x, y, width, height = box
         corners = [[x, y, x + width, y, x + width, y + height, x, y + height]]
@@ -228,7 +229,7 @@ def _ranges(spans: Iterable[tuple[int, int]]) -> list[ReleaseRange]:
 
 
 def ranges_of(frames: Iterable[int]) -> list[ReleaseRange]:
-    """Return frames as ranges of consecutive frames.
+    """Return the ranges of consecutive frames in `frames`.
 
     >>> [(span.image_id_start, span.image_id_end) for span in ranges_of([4, 0, 1, 5])]
     [(0, 2), (4, 6)]

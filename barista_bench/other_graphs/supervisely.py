@@ -1,4 +1,4 @@
-"""Read a Supervisely project as rows: `<dataset>/ann/<name>.json` beside `<dataset>/{img,video}/<name>`."""
+"""Reads a Supervisely project as rows: `<dataset>/ann/<name>.json` beside `<dataset>/{img,video}/<name>`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Object(msgspec.Struct, rename="camel"):
 
     @property
     def name(self) -> str:
-        """The key if there is one, as in videos, else the id."""
+        """The key if the record has a key, as in videos; else the id."""
         return self.key or str(self.id if self.id is not None else "")
 
 
@@ -167,7 +167,7 @@ def _shape(kind: str, geometry: _Geometry | _Object) -> Shape | None:
 
 
 def _add_tag(video: VideoRows, where: str, key: str, tag: _Tag, span: Span | None) -> None:
-    """Add a tag as an attribute: its value, with the name as type; a tag without value adds its name."""
+    """Add a tag as an attribute: the tag's name is the type, or, if the tag has no value, the value."""
     if isinstance(tag.value, str) and tag.value:
         video.attributes.append(AttributeRow(where, key, tag.value, tag.name, span))
     elif tag.value is None:

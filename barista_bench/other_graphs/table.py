@@ -1,4 +1,4 @@
-"""Import annotations of other tools as graphs (docs/other_graphs.md): exports, and tables described by a map."""
+"""Imports annotations of other tools as graphs (docs/other_graphs.md), from exports or tables with a map."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TOOLS: dict[str, Callable[[Rows, str | None], None]] = {
 
 
 class Table(OpenedSource):
-    """A folder of annotations that also contains the videos or pictures. All rows are held in memory."""
+    """A folder of annotations that also contains the videos or pictures. All rows are kept in memory."""
 
     def __init__(self, folder: Path, domain: Domain, map_name: str) -> None:
         self._map, self._rows, self._domain = load_map(map_name), Rows(folder), domain

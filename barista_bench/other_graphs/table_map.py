@@ -1,4 +1,4 @@
-"""The map of `import-graph --from table`: the tool of an export, or the meaning of each table's columns."""
+"""Defines the map of `import-graph --from table`: the tool of an export, or the meaning of each table's columns."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _REMEDY = "compare with the map in docs/other_graphs.md"
 
 
 class AnyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table; text fields name columns, or keys of records.
+    """A table. The text fields name columns, or keys of records.
 
     Args:
         file: path below the source. `{video}` in it is the video's name, if there is one file per video.
-        list: key of the list of records, in a JSON file that is not a list.
+        list: key of the list of records, if the JSON file itself is not a list.
         video: the video's name, its file, or its folder of pictures.
         frames: format of moments: frame numbers from 0 or 1, seconds, or names of pictures. Required in a table with
             moments, since whole seconds look like frame numbers.
@@ -43,8 +43,8 @@ class ObjectTable(AnyTable, frozen=True, kw_only=True):
         id: identifies an object across frames; without it, each row is a separate object.
         box: a column of four numbers, or four columns.
         box_is: meaning of the four numbers.
-        unit: of boxes and polygons.
-        mask: polygons or run lengths as in COCO, or the path of a PNG below the source. It is preferred to the box.
+        unit: the unit of boxes and polygons.
+        mask: polygons or run lengths as in COCO, or the path of a PNG below the source. A mask has priority over a box.
     """
 
     frame: str
@@ -59,7 +59,7 @@ class ObjectTable(AnyTable, frozen=True, kw_only=True):
 class SpanTable(AnyTable, frozen=True, kw_only=True):
     """A table with time spans.
 
-    Without `end`, a row holds on its first frame only; `end_is` defines whether it holds on the frame `end`.
+    Without `end`, a row holds only on its first frame. `end_is` defines if a row also holds on the frame `end`.
     """
 
     start: str | None = None
@@ -95,10 +95,10 @@ class TableMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A map from the tables of an export to scene graphs.
 
     Args:
-        tool: the tool of the export; the tables are read in addition.
-        export: the tool's files, as a pattern below the source; by default the files that the tool usually writes.
+        tool: the tool that made the export. Tables are read in addition to the export.
+        export: a pattern for the tool's files below the source; by default the files that the tool usually writes.
         videos: path of a video below the source, with `{video}` in it. Without it, videos are found by their names.
-        fps: frames a second of folders of pictures.
+        fps: frames per second of folders of pictures.
         complete: sections with complete annotation. For `objects`: each annotated frame has all objects of the source's
             categories.
     """
@@ -117,10 +117,10 @@ class TableMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def load_map(name: str) -> TableMap:
-    """Load the map of a tool, by the tool's name, or a map file.
+    """Load the map of a tool by the tool's name, or load a map file.
 
     Raises:
-        ConfigError: neither exists, or the file has a field that maps do not have; names the field.
+        ConfigError: there is no such tool or file, or the file has an unknown field; the message names the field.
     """
     tools = get_args(Tool)
     if name in tools:

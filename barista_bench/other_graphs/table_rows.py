@@ -1,4 +1,4 @@
-"""Read the rows of the tables that a map describes: CSV, JSON lines, or lists in JSON."""
+"""Reads the rows of the tables that a map describes: CSV files, JSON lines, or lists in JSON files."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class TableReader:
     def __init__(self, table_map: TableMap, rows: Rows) -> None:
         self._map, self._rows = table_map, rows
         self._holders: dict[str, set[str]] = defaultdict(set)
-        """Key of an object to the ids of the videos that contain it."""
+        """Maps the key of an object to the ids of the videos that contain the object."""
 
     def add_tables(self) -> None:
-        """Read all tables; the table of objects first, since the others refer to it.
+        """Read all tables. The table of objects is read first, since all other tables refer to it.
 
         Raises:
             DataError: a file is missing, has another format, or lacks a column that the map names.
@@ -79,7 +79,7 @@ class TableReader:
                     video.lose(place, str(error), section=section)
 
     def _records(self, path: Path, table: AnyTable, section: str) -> Iterator[tuple[str, Record]]:
-        """Return the records of a file, each with its place; invalid records are lost."""
+        """Yield the records of a file, each with its place; invalid records count as lost."""
         data, place, suffix = self._rows.read(path), self._rows.place(path), path.suffix.lower()
         if suffix not in (".json", ".jsonl", ".ndjson"):
             yield from self._csv_records(path, data, table, section)
@@ -121,7 +121,7 @@ class TableReader:
             yield f"{self._rows.place(path)}: line {lines.line_num}", record
 
     def _video(self, table: AnyTable, record: Record, name: str | None) -> VideoRows | str:
-        """Return the video of a record, or the reason why there is none."""
+        """Return the video of a record, or the reason why the record has no video."""
         if name is None and table.video is None:
             columns = [getattr(table, one) for one in ("subject", "object") if hasattr(table, one)]
             keys = [_text(record, column) for column in columns]
@@ -196,7 +196,7 @@ def _add_fact(section: str, table: AnyTable, video: VideoRows, record: Record, p
 
 
 def _items(path: Path, data: bytes, key: str | None) -> list[msgspec.Raw]:
-    """Return the list in a JSON file, at a key if the file is not a list."""
+    """Return the list in a JSON file; if the file itself is not a list, the list is at `key`."""
     try:
         content = msgspec.Raw(replace_non_finite(data))
         content = msgspec.json.decode(content, type=dict[str, msgspec.Raw])[key] if key else content
@@ -219,7 +219,7 @@ def _files(source: Path, pattern: str) -> list[tuple[Path, str | None]]:
 
 
 def _text(record: Record, column: str | None) -> str:
-    """Return a value as text, a number as its digits; empty if missing."""
+    """Return a value as text, and a number as its digits; the text is empty if the value is missing."""
     value = record.get(column) if column else None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -244,7 +244,7 @@ def _number(value: object, what: str) -> float:
 
 
 def _moment(table: AnyTable, record: Record, column: str) -> Moment:
-    """Return the moment in a column. Raises ValueError if there is none."""
+    """Return the moment in a column. Raises ValueError if the column has no moment."""
     if table.frames == "names":
         return _text(record, column).replace("\\", "/").rpartition("/")[2]
     number = _number(record.get(column), column)

@@ -1,11 +1,12 @@
-"""VISOR: sparse masks of hands and of the things they use in EPIC-KITCHENS (docs/other_graphs.md).
+"""Reads VISOR: sparse masks of hands and of the things that they use in EPIC-KITCHENS (docs/other_graphs.md).
 
-A graph's frames are the annotated pictures, one after the other; if the video exists, all of its frames. The annotation
-has no identities over time, so they are guessed: entities with one name in one subsequence are one object. If a picture
-has the name several times, they are told apart by the overlap of their masks. A hand is one object throughout the
-video. An annotated contact of a hand is a relation; its other contacts are unknown, except where the hand is annotated
-as touching nothing. The values "inconclusive" and "none of the above" give no information. If a name is "exhaustive"
-on a picture, all of its visible instances are marked there.
+If the video exists, the frames of a graph are all frames of the video; otherwise they are the annotated pictures, one
+after the other. The annotation has no identities over time, so identities are guessed: entities with the same name in
+one subsequence are one object. If a picture has a name several times, the overlap of masks decides which entity is
+which object. A hand is one object throughout the video. An annotated contact of a hand becomes a relation. Other
+contacts of the hand are unknown, except where the annotation says that the hand touches nothing. The values
+"inconclusive" and "none of the above" give no information. If a name is "exhaustive" on a picture, all visible
+instances of the name are marked there.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from barista_bench.scene_graph.terms import Terms
 RELEASE = "GroundTruth-SparseAnnotations"
 MAPPING = "frame_mapping.json"
 SIZE = (1920, 1080)
-"""Width and height of the pictures that the polygons are drawn on."""
+"""Width and height of the pictures on which the polygons are drawn."""
 MAX_BYTES = 2**29
-"""Most bytes of the annotations of a video, and of the mapping of frames."""
+"""Limit of bytes for the annotations of a video, and for the mapping of frames."""
 _REMEDY = "fetch the release again"
 _SPLITS = ("train", "val")
 _NUMBER = re.compile(r"frame_0*(\d{1,9})\.(?:jpg|png)\Z")
@@ -46,7 +47,7 @@ _HANDS = ("left hand", "right hand")
 _FREE = ("hand-not-in-contact", "glove-not-in-contact")
 _UNKNOWN = ("inconclusive", "none-of-the-above")
 _NEW_RATE, _OLD_RATE = 50.0, 59.94
-"""Frames a second of the videos of EPIC-KITCHENS-100 with three-digit numbers, and of the earlier ones."""
+"""Frames per second of the EPIC-KITCHENS-100 videos with three-digit numbers, and of the earlier videos."""
 Polygon = list[tuple[float, float]]
 
 
@@ -67,12 +68,12 @@ class _Entity(msgspec.Struct):
 
     @property
     def plain_name(self) -> str:
-        """The name for comparison, without differences of case and white space."""
+        """The name for comparison, in one case and with uniform white space."""
         return " ".join(self.name.split()).lower()
 
     @property
     def hands(self) -> list[str]:
-        """The hands that wear a glove."""
+        """The hands that wear this glove."""
         sides = [self.on_which_hand] if isinstance(self.on_which_hand, str) else self.on_which_hand
         return [side for side in sides if side in _HANDS]
 
@@ -83,7 +84,7 @@ class _RawFrame(msgspec.Struct):
 
 
 class _Frame(NamedTuple):
-    """A picture's usable entities, and whether these are all of its entities."""
+    """The usable entities of a picture, and True if the picture has no other entities."""
 
     image: _Picture
     annotations: list[_Entity]
@@ -98,7 +99,7 @@ class _File(msgspec.Struct):
 
 
 class _AnnotatedPicture(NamedTuple):
-    """An annotated picture: its number, its file, and its entities."""
+    """An annotated picture: its number, file and entities."""
 
     number: int
     path: Path
@@ -186,7 +187,7 @@ class Visor(OpenedSource):
     def _timeline(
         self, video_id: str, pictures: Sequence[_AnnotatedPicture], tally: ImportTally
     ) -> tuple[Path | list[Path], list[int], int, float | None]:
-        """Return the pictures, the frame of each annotated picture, the number of frames, and frames a second."""
+        """Return the pictures, the frame of each annotated picture, the number of frames, and frames per second."""
         video = self._video(video_id)
         if video is None:
             rate = _NEW_RATE if re.search(r"_\d{3}\Z", video_id) else _OLD_RATE
@@ -195,7 +196,8 @@ class Visor(OpenedSource):
             tally.guessed["frame rates: the mean of pictures that are not evenly apart"] += fps is not None
             return [picture.path for picture in pictures], list(range(len(pictures))), len(pictures), fps
         facts, mapping = video_facts(video), self._mapping(video_id)
-        frames = [mapping.get(picture.frame.image.name, 0) - 1 for picture in pictures]  # the mapping is counted from 1
+        # The mapping counts frames from 1.
+        frames = [mapping.get(picture.frame.image.name, 0) - 1 for picture in pictures]
         if not all(a < b for a, b in zip([-1, *frames], [*frames, facts.frame_count], strict=True)):
             raise DataError(f"{video}: {MAPPING} lacks a frame for a picture, or has another order. Fix: {_REMEDY}")
         if (facts.width, facts.height) != SIZE:
@@ -203,7 +205,7 @@ class Visor(OpenedSource):
         return video, frames, facts.frame_count, facts.fps
 
     def _mapping(self, video_id: str) -> dict[str, int]:
-        """Map pictures `<video>/<picture>` to frames of the video, counted from 1: a number, or the name of a frame."""
+        """Map pictures `<video>/<picture>` to frames of the video, counted from 1; a frame is a number or a name."""
         path = confine(self._root, MAPPING)
         try:
             rows = msgspec.json.decode(read_bounded(path, MAX_BYTES, remedy=_REMEDY), type=_Mapping)
@@ -218,7 +220,7 @@ class Visor(OpenedSource):
         return numbers
 
     def _add_pictures(self, by_frame: Mapping[int, _AnnotatedPicture], writer: GraphWriter) -> None:
-        """Add all annotations of the pictures, given by their frame in the graph."""
+        """Add all annotations of the pictures, which are given by their frames in the graph."""
         keys = _object_keys(by_frame, writer.size)
         names_on = {
             frame_index: Counter(e.plain_name for e in picture.frame.annotations)
@@ -245,7 +247,7 @@ class Visor(OpenedSource):
     def _add_contacts(
         self, frame_index: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter
     ) -> None:
-        """Add the annotated contacts of hands and gloves, and the hands that touch nothing."""
+        """Add the annotated contacts of hands and gloves, and record which hands touch nothing."""
         gloved_hands = {side for entity in entities for side in entity.hands}
         hands = {entity.plain_name: ids[entity.id] for entity in entities if entity.plain_name in _HANDS}
         for entity in entities:
@@ -256,7 +258,7 @@ class Visor(OpenedSource):
             if contact in ids and contact != entity.id:
                 writer.add_relation(ids[entity.id], ids[str(contact)], self._touch_label, frame_index, frame_index + 1)
             elif contact in _FREE:
-                # A hand without contact may wear a glove that has one.
+                # A hand without contact may wear a glove that has a contact.
                 if entity.plain_name not in gloved_hands:
                     writer.idle.setdefault(ids[entity.id], []).append(frame_index)
             elif contact in _UNKNOWN:
@@ -266,7 +268,7 @@ class Visor(OpenedSource):
 
 
 def _entities_of(frame: _RawFrame, tally: ImportTally) -> _Frame:
-    """Return the usable entities of a picture; the others are lost."""
+    """Return the usable entities of a picture; all others count as lost."""
     entities: list[_Entity] = []
     for raw in frame.annotations:
         try:
@@ -277,10 +279,11 @@ def _entities_of(frame: _RawFrame, tally: ImportTally) -> _Frame:
 
 
 def _object_keys(by_frame: Mapping[int, _AnnotatedPicture], size: tuple[int, int]) -> dict[tuple[int, str], str]:
-    """Guess the object of each entity (frame, id), as a key.
+    """Guess the object of each entity (frame, id), and return the object's key.
 
-    A name is one object in a subsequence; a hand is one object in the video. If a picture has a name several times,
-    each entity is the object whose mask it overlaps most on the last picture that shows it, else a new object.
+    A name is one object in a subsequence, and a hand is one object in the video. If a picture has a name several times,
+    the mask of each entity is compared with the mask of each object on the last picture that shows the object. The
+    entity is the object with the largest overlap; without overlap, it is a new object.
     """
     keys: dict[tuple[int, str], str] = {}
     namesakes: dict[str, dict[int, list[_Entity]]] = defaultdict(dict)
@@ -299,7 +302,7 @@ def _object_keys(by_frame: Mapping[int, _AnnotatedPicture], size: tuple[int, int
 def _matched_keys(
     group: str, entities_at: Mapping[int, Sequence[_Entity]], size: tuple[int, int]
 ) -> dict[tuple[int, str], str]:
-    """Return the keys for a name that some picture has several times."""
+    """Return the keys for a name that at least one picture has several times."""
     keys: dict[tuple[int, str], str] = {}
     last_masks: dict[str, Rle] = {}
     for frame_index, entities in entities_at.items():
@@ -316,14 +319,14 @@ def _matched_keys(
 
 
 def _mask(entity: _Entity, size: tuple[int, int]) -> Rle | str:
-    """Return the entity's mask, or the reason why it has none. A polygon inside another is a hole."""
+    """Return the entity's mask, or the reason why it has no mask. A polygon inside another polygon is a hole."""
     across, down = size[0] / SIZE[0], size[1] / SIZE[1]
     polygons = [[number for x, y in piece for number in (x * across, y * down)] for piece in entity.segments]
     return mask_of_polygons(polygons, size[1], size[0], even_odd=True)
 
 
 def _add_masks(frame_index: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> set[str]:
-    """Add the usable masks; return the ids of the entities that have one."""
+    """Add the usable masks; return the ids of the entities that have a mask."""
     masks: dict[str, Rle] = {}
     for entity in entities:
         mask = _mask(entity, writer.size)
@@ -335,7 +338,7 @@ def _add_masks(frame_index: int, entities: Sequence[_Entity], ids: Mapping[str, 
 
 
 def _picture_size(path: Path) -> tuple[int, int]:
-    """Return the size of the pictures: the size that the polygons are drawn on, or a smaller one of the same shape."""
+    """Return the size of the pictures: the size on which polygons are drawn, or a smaller size with the same shape."""
     try:
         with Image.open(path, formats=("JPEG", "PNG")) as image:
             size = image.size

@@ -1,1 +1,4 @@
-"""Twenty questions with known answers, before a run is paid: `questions.py` asks them, `findings.py` reads them."""
+"""Ask twenty questions with known answers before a run is paid.
+
+`questions.py` makes the questions. `findings.py` asks them and reads the answers.
+"""

@@ -1,4 +1,4 @@
-"""Ask the questions of a preflight, and say what the answers show: which settings fit, and what a sample costs."""
+"""Ask the questions of a preflight, and find out which settings fit and how much a sample costs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from tqdm import tqdm
 
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.parsing import json_objects
@@ -30,7 +32,7 @@ _CLOSING = re.compile(r"[<\[\u25c1]\|?/[^\s<>\[\]\u25c1\u25b7]{2,40}[>\]\u25b7]"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the answers to some questions show; `remedy` names a flag, and is empty where nothing is wrong."""
+    """A finding from the answers to some questions. `remedy` names a flag, or is empty if the setting is right."""
 
     topic: str
     verdict: Literal["ok", "problem"]
@@ -40,7 +42,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question, its answer, and the seconds that it took."""
+    """A question, its answer, and the seconds for this answer."""
 
     question: Question
     answer: Completion | Failure
@@ -56,11 +58,11 @@ class Answered:
 
 
 def preflight(config: PreflightConfig) -> list[Finding]:
-    """Ask a model 20 questions with known answers, and return what they show.
+    """Ask a model 20 questions with known answers, and return the findings.
 
     Raises:
         ConfigError: the model is a baseline or a file of answers.
-        ModelError: the model cannot be loaded, or answers nothing.
+        ModelError: the model cannot be loaded or gives no answers.
         BudgetError: the questions do not fit the spending limits.
     """
     if not is_new_kind(config.model):
@@ -79,14 +81,13 @@ def ask(model: Model, config: PreflightConfig, prices: Prices) -> list[Answered]
     """Ask all questions within the spending limits."""
     asked = [(question, question.request) for question in questions(model.box_format)]
     spending = Spending(config, prices, config.generation)
-    return [
-        Answered(question, completions[0], seconds)
-        for question, completions, seconds in answer_each(model, asked, config.generation, spending)
-    ]
+    answers = answer_each(model, asked, config.generation, spending)
+    with tqdm(answers, total=len(asked), desc="preflight", unit="question", disable=None) as bar:
+        return [Answered(question, completions[0], seconds) for question, completions, seconds in bar]
 
 
 def findings(answered: Sequence[Answered], box_format: BoxFormat, prices: Prices | None = None) -> Iterator[Finding]:
-    """Yield what the answers show, one finding per topic."""
+    """Yield one finding per topic."""
     failures = [each.answer.error for each in answered if isinstance(each.answer, Failure)]
     if failures:
         found = f"{len(failures)} of {len(answered)} questions failed, first: {failures[0]}"

@@ -1,4 +1,4 @@
-"""Make the questions of a preflight: drawn pictures whose answers are known, so that no data set is needed."""
+"""Make the questions of a preflight from drawn pictures. Their answers are known, so no data set is needed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ _PLACES: Final = (
     ((480, 640), (250, 60, 450, 390)),
     ((960, 540), (120, 200, 520, 290)),
 )
-"""Size of a picture and the box in it, in pixels: neither symmetric, nor square, nor in the middle."""
+"""Sizes of pictures, each with a box, in pixels. No box is symmetric, square or central."""
 LAST_NUMBER = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question: `answer` is the right answer, in lower case; `example` is the example of a question about boxes."""
+    """One question.
+
+    `answer` is the right answer in lower case. `example` is the example behind a question about boxes.
+    """
 
     kind: Kind
     request: Request
@@ -42,7 +45,7 @@ class Question:
 
 
 def questions(box_format: BoxFormat) -> list[Question]:
-    """Return the 20 questions, with boxes asked in `box_format`."""
+    """Return the 20 questions. Questions about boxes ask for `box_format`."""
     return [*_boxes(box_format), *_orders(), *_texts()]
 
 
@@ -73,7 +76,7 @@ def _boxes(box_format: BoxFormat) -> Iterator[Question]:
 
 
 def _orders() -> Iterator[Question]:
-    """Yield questions about two pictures in order, such that a swap shows."""
+    """Yield questions about two ordered pictures that reveal a swap."""
     for number, (first, second, asked) in enumerate(
         (("red", "blue", 1), ("green", "yellow", 2), ("blue", "green", 1), ("yellow", "red", 2))
     ):

@@ -1,4 +1,4 @@
-"""The settings of a preflight, and which models this machine has asked before."""
+"""The settings of a preflight, and the record of models that this machine has asked before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PreflightConfig(SpendingSettings, ModelSettings):
 
 
 def is_new_kind(name: str) -> bool:
-    """Whether a name is of a model that is asked, and not a baseline or a file of answers."""
+    """Return whether a name means a real model, not a baseline or a file of answers."""
     kind, _, rest = name.partition(":")
     if kind in ABLATIONS and rest:
         return is_new_kind(rest)
@@ -31,12 +31,12 @@ def _seen_file(config: ModelSettings) -> Path:
 
 
 def is_seen(config: ModelSettings) -> bool:
-    """Whether this machine has asked the model before, in a preflight or a run."""
+    """Return whether this machine has asked the model before, in a preflight or a run."""
     return not is_new_kind(config.model) or _seen_file(config).exists()
 
 
 def mark_seen(config: ModelSettings) -> None:
-    """Note that the model has been asked; a folder that cannot be written only repeats the offer."""
+    """Record that the model has been asked. If the folder cannot be written, the offer is only repeated."""
     if is_new_kind(config.model):
         try:
             _seen_file(config).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Reports over scored runs: one self-contained HTML page, and Markdown; on request, all tables as files.
+"""Write reports on scored runs: one self-contained HTML page, a Markdown file, and on request all tables as files.
 
 >>> html, markdown = write_report([score("runs/a"), score("runs/b")], "report")  # doctest: +SKIP
 """
@@ -30,16 +30,16 @@ from barista_bench.tables import Table, latex_index, to_csv, to_latex, to_markdo
 __all__ = ["MAX_BYTES", "write_report"]
 
 MAX_BYTES = 18_000_000
-"""Maximum size of the page, reached by omitting pictures and answers: browsers and mail still accept it."""
+"""Maximum size of the page. Browsers and mail accept it. Pictures and answers are omitted to stay below it."""
 SAMPLES = 1000
-"""Examples of a task that can be browsed: all of the published sets."""
+"""Maximum number of examples of a task that can be browsed. It covers all published sets."""
 PAGE, TEXT, TABLE_FOLDER, FIGURE_FOLDER = "report.html", "report.md", "report_tables", "report_figures"
 MAX_LINES = 200
 """Maximum number of lines of the Markdown file."""
 MAX_ROWS = 40
-"""Models of one leaderboard in it."""
-# Fractions of the samples, and characters of one answer, that are tried in turn: many models with endless answers would
-# fill the page.
+"""Maximum number of models per leaderboard in the Markdown file."""
+# Fractions of the samples, and characters of an answer, that are tried in turn. Otherwise many models with endless
+# answers would fill the page.
 _SIZES = ((1.0, 20_000), (1.0, 4_000), (1.0, 1_000), (0.5, 1_000), (0.25, 500), (0.1, 200), (0.02, 100))
 
 
@@ -57,14 +57,14 @@ def write_report(
     diagnoses: Sequence[Diagnosis] = (),
     judge: str | None = None,
 ) -> tuple[Path, Path]:
-    """Write `<out>/report.html`, and `<out>/report.md`, a short version with links into the page.
+    """Write `<out>/report.html`, and `<out>/report.md` as a short version with links into the page.
 
-    Equal runs give equal bytes: the only dates in a report are those of its runs, and it contains no paths. If a method
-    of a task raises, the report lacks its part, and the task's `faults` name the error.
+    Equal runs give equal bytes. A report has no paths, and no dates except the dates of its runs. If a task's method
+    raises an error, the method's part of the report is missing, and the task's `faults` name the error.
 
     Args:
-        runs: results of `score`; runs over the same examples are compared side by side.
-        samples: maximum number of examples of each task to browse, evenly spread over its set.
+        runs: results of `score`. Runs over the same examples are compared side by side.
+        samples: maximum number of examples per task to browse, evenly spread over its set.
         title: heading of the report.
         compare: whether to make the paired comparisons, which take longest.
         max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
@@ -80,8 +80,8 @@ def write_report(
         The paths of the page and of the Markdown file.
 
     Raises:
-        ConfigError: there is no run, `samples` is negative, or `out` may not be replaced: see `replacing_folder`.
-        ModelError: figures are requested, and Matplotlib is not installed.
+        ConfigError: there is no run, `samples` is negative, or `out` may not be replaced (`replacing_folder`).
+        ModelError: figures are requested and Matplotlib is not installed.
     """
     if figures:
         require_extra("drawing figures", "matplotlib", extra="viz")
@@ -126,7 +126,9 @@ def table_caption(heading: str, table: Table) -> str:
 
 
 def _fitting_details(report: Report, max_samples: int, max_bytes: int) -> Details:
-    """Return the details of as many samples, with answers as long, as leave half of the page to pictures and tables."""
+    """Choose the number of samples and the length of answers so that half of the page is left for pictures and
+    tables.
+    """
     for fraction, max_text in _SIZES:
         details = Details(report_samples(report, round(max_samples * fraction), max_text))
         if sum(len(text) for _, text in details.chunks_without_pictures) < max_bytes // 2:
@@ -137,7 +139,7 @@ def _fitting_details(report: Report, max_samples: int, max_bytes: int) -> Detail
 def _markdown_page(report: Report, page: str) -> str:
     """Return the report as Markdown: leaderboards and questions, with links into `page`.
 
-    It is short enough to read in a repository. Omitted parts are counted, and are in the page.
+    The text is short enough to read in a repository. It states how many parts are omitted. The page has these parts.
     """
     lines = [
         f"# {markdown(report.title)}",
@@ -175,5 +177,5 @@ def _markdown_page(report: Report, page: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """Encode text as UTF-8; lone surrogates, from models and file names, become escapes."""
+    """Encode text as UTF-8. Lone surrogates, from models and file names, become escapes."""
     return text.encode(errors="backslashreplace")

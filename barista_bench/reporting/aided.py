@@ -1,4 +1,4 @@
-"""What a diagnosis shows beside a plain answer: the causes of an error, and what the model was told and answered."""
+"""Prepare the data of a diagnosis to show beside a plain answer: the causes of an error, the aids, and the answers."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from barista_bench.tables import words
 
 MAX_AIDS_LINE = 2**22
 Beside = Mapping[tuple[str, int], tuple[tuple[str, str], ...]]
-"""Example id and repetition to titles and texts."""
+"""Maps (example id, repetition) to titles and texts."""
 
 
 class _Line(msgspec.Struct):
-    """A line of `aids.jsonl`; a view has no parts."""
+    """A line of `aids.jsonl`. A view has no parts."""
 
     example_id: str
     parts: list[str | dict[str, object]] = []
 
 
 def _diagnosis_folder(run: ScoredRun) -> Path | None:
-    """Return the folder of the diagnosis whose plain run this is."""
+    """Return the folder of the diagnosis to which this plain run belongs, or None."""
     folder = run.folder.parent.parent
     return folder if run.folder.parent.name == PLAIN and (folder / DIAGNOSIS_FILE).is_file() else None
 
 
 def causes_of(run: ScoredRun) -> dict[str, tuple[str, ...]]:
-    """Return example id to the causes of its error, for a run that a diagnosis has asked again."""
+    """Map example ids to the causes of their errors, if a diagnosis asked the run's questions again."""
     folder = _diagnosis_folder(run)
     if folder is None:
         return {}
@@ -49,7 +49,10 @@ def causes_of(run: ScoredRun) -> dict[str, tuple[str, ...]]:
 
 
 def aided_answers(run: ScoredRun, max_text: int) -> Beside:
-    """Return what the model was told and answered in each condition of its diagnosis, texts cut at `max_text`."""
+    """Return the aids and answers in each condition of the model's diagnosis.
+
+    Texts are cut at `max_text` characters.
+    """
     folder = _diagnosis_folder(run)
     shown: dict[tuple[str, int], tuple[tuple[str, str], ...]] = defaultdict(tuple)
     for aided in sorted(folder.glob(f"*/{run.folder.name}")) if folder else ():
@@ -71,7 +74,7 @@ def aided_answers(run: ScoredRun, max_text: int) -> Beside:
 
 
 def _told(folder: Path) -> dict[str, str]:
-    """Return example id to the text of its aids; a picture is named in its place."""
+    """Map example ids to the texts of their aids. A picture's name stands in its place."""
     if not (folder / AIDS_FILE).is_file():
         return {}
     lines = read_json_lines(

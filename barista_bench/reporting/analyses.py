@@ -54,7 +54,7 @@ class FactAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class Analyses:
-    """The analyses of some runs; empty parts are left out of the report.
+    """The analyses of some runs. The report leaves out empty parts.
 
     `labels` are the models' names throughout the report. `comparisons` compare each model with the next one of its
     task, by the folder of the better run. `agreements` are by benchmark; the empty key is for all benchmarks. `facts`
@@ -76,12 +76,12 @@ class Analyses:
 
 
 def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, permutations: int = PERMUTATIONS) -> Analyses:
-    """Make all analyses that the runs allow; `left_out` lists the others with the reasons.
+    """Make all analyses that the runs allow. `left_out` lists the missing analyses with the reasons.
 
     Args:
         runs: results of `score`.
-        compare: whether to make the paired comparisons, which take longest.
-        permutations: maximum number in the test of each comparison.
+        compare: whether to make the paired comparisons. They take longest.
+        permutations: maximum number of permutations in the test of each comparison.
     """
     groups = list(comparable_groups(runs).values())
     labels = run_labels(runs)
@@ -110,7 +110,7 @@ _Compare = Callable[[ScoredRun, ScoredRun], Comparison]
 
 
 def _cached_comparer(permutations: int) -> _Compare:
-    """Return a function that compares each pair of runs once: a model and a baseline appear as a pair, and as a gap."""
+    """Return a function that compares each pair of runs once. A model and a baseline occur as a pair and as a gap."""
     comparisons: dict[tuple[Path, Path], Comparison] = {}
 
     def compare(first: ScoredRun, second: ScoredRun) -> Comparison:
@@ -127,9 +127,9 @@ def _cached_comparer(permutations: int) -> _Compare:
 def _comparisons(
     groups: Sequence[Sequence[ScoredRun]], labels: Labels, compare: _Compare, left_out: list[str]
 ) -> Iterator[tuple[Path, Comparison]]:
-    """Compare each model with the next one, since the certainty of a ranking depends on neighbours.
+    """Compare each model with the next model, since the certainty of a ranking depends on neighbours.
 
-    Baselines have separate gaps; they and people are compared only if there is no other model.
+    Baselines have separate gaps. Baselines and people are compared only if there is no other model.
     """
     for group in groups:
         ranked = [run for run in best_first(group) if not is_unranked(run)]
@@ -142,7 +142,7 @@ def _comparisons(
 
 
 def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
-    """Sort runs of one task as in a leaderboard: models by their primary score, then unranked runs."""
+    """Sort the runs of a task as in a leaderboard: models by primary score, then unranked runs."""
 
     def rank_key(run: ScoredRun) -> tuple[int, float]:
         metric = run.ranking_metric
@@ -156,7 +156,7 @@ def _gaps(
 ) -> Iterator[BaselineGap]:
     for group in groups:
         try:
-            # The reference itself is far from any baseline.
+            # The oracle is the reference itself, so it is far from any baseline.
             without_reference = [run for run in group if run.results.model.name != REFERENCE]
             yield from baseline_gaps(without_reference, labels=labels, compare=compare)
         except BaristaError as error:
@@ -164,10 +164,10 @@ def _gaps(
 
 
 def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> Iterator[tuple[str, RankAgreement]]:
-    """Return the rank agreement of each benchmark with several tasks, and of all, over models that answered all tasks.
+    """Yield the rank agreement of each benchmark with several tasks, and of all benchmarks together.
 
-    Scripted baselines and people are not models: a scale from chance to oracle would make any two tasks agree. They are
-    included only if too few models would remain.
+    Only models that answered all tasks count. Scripted baselines and people do not count as models: a scale from chance
+    to oracle would make any two tasks agree. They are included only if too few models would remain.
     """
     by_benchmark: dict[str, list[ScoredRun]] = defaultdict(list)
     for run in runs:
@@ -190,10 +190,10 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
 
 
 def tier(run: ScoredRun) -> int:
-    """Return 0 for ranked models, 1 for models trained on videos of these examples, 2 for people, 3 for baselines.
+    """Return 0 for ranked models, 1 for models trained on videos of these examples, 2 for people, or 3 for baselines.
 
-    Baselines answer from the examples themselves, or are models that are shown less or told more than others, such as
-    worked examples. A log that was read again has no rank either: that reading was chosen after the scores were seen.
+    A baseline answers from the examples themselves, or is a model that sees less or is told more than other models,
+    such as worked examples. A log that was read again has no rank: that reading was chosen after the scores were seen.
     """
     name = run.results.model.name
     is_altered = name.partition(":")[0] in ALTERED or "shots" in run.results.model.settings
@@ -203,7 +203,7 @@ def tier(run: ScoredRun) -> int:
 
 
 def is_unranked(run: ScoredRun) -> bool:
-    """Whether a run is listed with the ranked models, but has no rank."""
+    """Return whether a run is listed with the ranked models but has no rank."""
     return tier(run) > 0
 
 
@@ -226,7 +226,7 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
         except BaristaError as error:
             left_out.append(f"Error propagation of {label}: {error}")
             continue
-        erring = [edge for edge in graph.edges if edge.neither < edge.n]  # A model without errors has no propagation.
+        erring = [edge for edge in graph.edges if edge.neither < edge.n]  # a model without errors has no propagation
         if any(edge.odds_ratio is not None for edge in erring):
             graphs.append(graph)
         elif erring:
@@ -252,6 +252,6 @@ def _facts(runs: Sequence[ScoredRun], labels: Labels) -> FactAnalysis:
 
 
 def _other_breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:
-    """Return breakdowns without intervals, which would take long; the results contain the others."""
+    """Return the breakdowns that the results do not contain, without intervals, since intervals would take long."""
     keys = [key for key in breakdown_keys(run) if key not in run.results.breakdowns]
     return breakdowns(run, keys, intervals=False, most=MOST_GROUPS)

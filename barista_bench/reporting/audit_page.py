@@ -1,4 +1,4 @@
-"""The audit of a set of choice questions as one self-contained page."""
+"""Show the audit of a set of choice questions as one self-contained page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GUESSERS: dict[str, tuple[str, str]] = {
     "difficulty": ("the usual answer at the level", "the least usual answer at the level"),
     "text": ("the most likely text", "the least likely text"),
 }
-"""The choice of each guesser, and of its opposite."""
+"""The choice that each guesser takes, and the choice that its opposite takes."""
 _STYLE = """
 svg.share { width: 9rem; height: 0.7rem; display: block; }
 svg.share .track { fill: var(--panel); }
@@ -38,7 +38,7 @@ svg.share .mark { stroke: var(--orange); stroke-width: 1.5; }
 
 
 class AblatedRun(NamedTuple):
-    """A scored run over the audited set; `score` is its primary score, 0 to 1."""
+    """A scored run over the audited set. `score` is its primary score, from 0 to 1."""
 
     task: str
     model: str

@@ -1,6 +1,6 @@
-"""A task's primary score by group: each partition of the examples once, the largest separation of models first.
+"""Break a task's primary score down by group. The groups that separate models most come first.
 
-Names no benchmark and no task: keys come from `stats.breakdown_keys`.
+Each partition of the examples is shown once. Keys come from `stats.breakdown_keys`, not from a benchmark or task.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from barista_bench.tables import Cell, Table, number_columns, text_columns, word
 
 
 class KeyGroups(NamedTuple):
-    """A breakdown: by value of `key`, the scores of the models by label, and the separation of the models."""
+    """A breakdown by `key`: for each value the scores of the models by label, and the separation of the models."""
 
     key: str
     values: Mapping[str, Mapping[str, Breakdown]]
@@ -29,19 +29,19 @@ class KeyGroups(NamedTuple):
 
     @property
     def examples(self) -> dict[str, int]:
-        """The number of examples of each value; interrupted models have fewer."""
+        """Return the number of examples of each value. Interrupted models have fewer."""
         return {value: max(group.examples for group in of_value.values()) for value, of_value in self.values.items()}
 
 
 def key_groups(
     labels: Sequence[str], runs: Sequence[ScoredRun], rows: Sequence[Mapping[str, Sequence[BreakdownRow]]]
 ) -> list[KeyGroups]:
-    """Return the breakdowns to show, the largest separation of models first.
+    """Return the breakdowns to show, sorted by decreasing separation of models.
 
-    Left out are keys with the same partition as an earlier key, and keys without two values of several examples.
+    A key with the partition of an earlier key is left out, and a key with fewer than two values with several examples.
 
     Args:
-        rows: by run, the rows that its results do not contain.
+        rows: for each run, the rows that its results do not contain.
     """
     by_key: dict[str, dict[str, dict[str, Breakdown]]] = defaultdict(lambda: defaultdict(dict))
     for label, run, further_rows in zip(labels, runs, rows, strict=True):
@@ -64,10 +64,10 @@ def key_groups(
 
 
 def separation(values: Mapping[str, Mapping[str, Breakdown]], labels: Sequence[str]) -> float:
-    """Return how far models are apart within the groups: best minus worst, the mean over groups by their examples.
+    """Return how far models are apart: best minus worst score within each group, averaged over groups.
 
-    For a single model, return how far its groups are apart. Groups of one example are ignored, since they reflect
-    chance.
+    Groups are weighted by their examples. For a single model, return how far its groups are apart. Groups of one
+    example are ignored, since their scores are mostly chance.
     """
     groups = [
         [(group.examples, group.metric.mean) for label in labels if (group := of_value.get(label))]
@@ -85,7 +85,7 @@ def separation(values: Mapping[str, Mapping[str, Breakdown]], labels: Sequence[s
 
 
 def _partition(task: Task, examples: Sequence[Example], key: str) -> frozenset[frozenset[str]]:
-    """Return the parts into which a key divides the examples, independent of value names; lists count by value."""
+    """Return the parts into which a key divides the examples, without value names. Each value of a list counts."""
     parts: dict[str, set[str]] = defaultdict(set)
     for example in examples:
         value = facts(task, example).get(key)
@@ -95,7 +95,7 @@ def _partition(task: Task, examples: Sequence[Example], key: str) -> frozenset[f
 
 
 def breakdown_table(groups: KeyGroups, labels: Sequence[str], primary: str) -> Table:
-    """Return a table with a row for each value and a column for each model; scores link to their samples."""
+    """Return a table with a row per value and a column per model. Scores link to their samples."""
     examples = groups.examples
     rows = []
     for value, of_value in list(groups.values.items())[:MAX_ROWS]:

@@ -1,4 +1,4 @@
-"""The findings of `barista_bench.stats` as tables and as a graph. Names no benchmark and no task."""
+"""Show the findings of `barista_bench.stats` as tables and as a graph, without code for single benchmarks or tasks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
 
 
 def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -> Table | None:
-    """Return the primary score of each model by its tokens of thought; None without thoughts."""
+    """Return the primary score of each model by its number of thinking tokens, or None without thoughts."""
     bins_by_median = {label: {f"{each.tokens:g}": each for each in bins} for label, bins in models if bins}
     if not bins_by_median:
         return None
@@ -57,7 +57,7 @@ def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -
 
 
 def repetitions(models: Sequence[tuple[str, Sequence[RepeatedScore]]], score: str) -> Table | None:
-    """Return the worth of repetitions, one row for each model and way to use them; None without repetitions."""
+    """Return one row per model and way to use repetitions, or None without repetitions."""
     rows = [
         (
             label,
@@ -94,7 +94,7 @@ def _thought_cell(thought_bin: ThoughtBin | None) -> Cell:
 
 
 def comparisons(pairs: Sequence[Comparison]) -> Table:
-    """Return one row for each pair of models of one task; the numbers of examples link to these examples."""
+    """Return one row per pair of models of a task. The numbers of examples link to these examples."""
     columns = (
         *text_columns("first", "second"),
         *number_columns(words(pairs[0].name), "first", "second", "difference", "p", "p (Holm)"),
@@ -132,7 +132,7 @@ def _count_cell(count: int, better: str, worse: str) -> Cell:
 
 
 def baselines(gaps: Sequence[BaselineGap]) -> Table:
-    """Return the part of a score due to images, their order, or anything but guessing."""
+    """Return how much of a score is due to images, to their order, or to more than guessing."""
     has_several = len({gap.comparison.benchmark for gap in gaps}) > 1
     columns = (
         *text_columns("task", "model", "without"),
@@ -173,7 +173,7 @@ def consistency(runs: Sequence[Consistency]) -> Table:
 
 
 def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:
-    """Return kinds of failure by model label, in the order of their description; None without failures."""
+    """Return the kinds of failure by model label, in the order of their descriptions, or None without failures."""
     labels = tuple(label for label, _ in by_model)
     rows_of = {(label, row.kind): row for label, model_rows in by_model for row in model_rows if row.count}
     kinds = [kind for kind in FAILURE_KINDS if any((label, kind) in rows_of for label in labels)]
@@ -199,7 +199,7 @@ def _failure_cell(label: str, row: FailureRow) -> Cell:
 
 
 def propagation(graph: PropagationGraph) -> Table:
-    """Return one row for each ordered pair of tasks; the page draws its arrows from the graph."""
+    """Return one row per ordered pair of tasks. The page draws its arrows from the graph."""
     columns = (
         *text_columns("an error in", "goes with one in"),
         *number_columns("", "odds ratio", "objects", "videos"),

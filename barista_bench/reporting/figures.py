@@ -1,6 +1,6 @@
-"""The figures of a report: its drawn tables, and further figures that papers have.
+"""Collect the figures of a report: its drawn tables, and further figures for papers.
 
-`barista_bench.plots` draws them. Names no benchmark and no task.
+`barista_bench.plots` draws the figures. This module has no code for single benchmarks or tasks.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Row, Table, number_columns, text_columns, words
 
 KEYS = 3
-"""Number of breakdowns of a task to draw: those that separate models most, which the page shows first."""
+"""Number of breakdowns to draw per task. The breakdowns that separate models most come first, as on the page."""
 CLASSES = 20
-"""Number of classes of a confusion matrix to draw: the most frequent."""
+"""Number of classes in a drawn confusion matrix. The most frequent classes are drawn."""
 OTHER, UNREAD = "another class", "no readable answer"
 _COSTS = ("output_tokens", "seconds")
 
 
 def figures_of(runs: Sequence[ScoredRun]) -> dict[str, Table]:
-    """Return all figures of a report of these runs without comparisons."""
+    """Return all figures of a report on these runs, without comparisons."""
     return report_figures(build_report(runs, analyses=analyse(runs, compare=False)))
 
 
 def report_figures(report: Report) -> dict[str, Table]:
-    """Return all figures of a report by the names of their files, each as the table of its numbers."""
+    """Map file names to the figures of a report. Each figure is the table of its numbers."""
     tables: list[tuple[str, Table]] = []
     for board in report.boards:
         pictured_tables = without_ranks(board.table)
@@ -47,21 +47,21 @@ def report_figures(report: Report) -> dict[str, Table]:
 
 
 def drawn_tables(tables: Sequence[tuple[str, Table]]) -> dict[str, Table]:
-    """Return the drawn tables among some with their headings, by the names of their files."""
+    """Map file names to the tables that are drawn. `tables` pairs headings with tables."""
     to_draw = [(heading, table) for heading, table in tables if table.drawn and table.rows]
     names = distinct_names(f"{heading} {table.title.removesuffix(': the numbers')}" for heading, table in to_draw)
     return {name: table for name, (_, table) in zip(names, to_draw, strict=True)}
 
 
 def _radar(board: Table) -> Iterator[Table]:
-    """Return the tasks of a leaderboard as axes, if there are at least three."""
+    """Yield a figure with the tasks of a leaderboard as axes, if there are at least three tasks."""
     if len(board.columns) > 3:
         columns = tuple(replace(column, name=column.name.partition(":")[0]) for column in board.columns)
         yield replace(board, title=f"Tasks: {board.title}", columns=columns, drawn="radar")
 
 
 def _further_figures(section: Section) -> Iterator[Table]:
-    """Return the figures of a task that are not tables of the page."""
+    """Yield the figures of a task that are not tables on the page."""
     ranked = [(name, run) for name, run in section.standing.runs.items() if not is_unranked(run)]
     if (costs := score_and_costs(ranked)) is not None:
         yield costs
@@ -69,14 +69,14 @@ def _further_figures(section: Section) -> Iterator[Table]:
         yield matrix
     try:
         yield from answer_agreement(cross_judge([judged for _, _, judged in section.judged]))
-    except ConfigError:  # a single judge, or judges that cannot be compared
+    except ConfigError:  # there is a single judge, or judges cannot be compared
         return
 
 
 def score_and_costs(models: Sequence[tuple[str, ScoredRun]]) -> Table | None:
-    """Return the primary score and the cost of an answer: tokens written and seconds.
+    """Return the primary score and the cost of an answer in output tokens and seconds.
 
-    None if fewer than two models have logs with these.
+    Return None if fewer than two models have logs with these costs.
     """
     cost_names = [name for name in _COSTS if sum(name in run.results.timing.costs for _, run in models) > 1]
     if not cost_names:
@@ -92,9 +92,9 @@ def score_and_costs(models: Sequence[tuple[str, ScoredRun]]) -> Table | None:
 
 
 def confusion(label: str, run: ScoredRun) -> Table | None:
-    """Return the true class by the answered class, in samples. A class is a text that is right in several examples.
+    """Count samples by true class and answered class. A class is a text that is right in several examples.
 
-    None for a task without choices, or with fewer than two classes.
+    Return None if the task has no choices or fewer than two classes.
     """
     try:
         pairs = _choice_texts(run)
@@ -114,7 +114,7 @@ def confusion(label: str, run: ScoredRun) -> Table | None:
 
 
 def _choice_texts(run: ScoredRun) -> list[tuple[str, str, str]]:
-    """Return each sample's example with one right choice, and the texts of the right and the answered choice."""
+    """Return the example, the right text and the answered text of each sample with one right choice."""
     rows = []
     for sample in run.samples:
         texts, right = run.task.choices(sample.example), run.task.correct_choices(sample.example)

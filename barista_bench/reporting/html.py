@@ -1,7 +1,7 @@
-"""The report as one self-contained HTML page: no network, no further files.
+"""Render the report as one self-contained HTML page. It needs no network and no further files.
 
-Texts of models and annotations are untrusted. The template escapes them, the script receives them as JSON without
-markup and writes them only into text nodes, and the page's policy allows only the included script.
+Texts of models and annotations are untrusted. The template escapes these texts. The script receives them as JSON
+without markup and writes them only into text nodes. The page's policy allows only the included script.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def render_html(
 ) -> str:
     """Return the page.
 
-    `album` has the pictures of the samples by their places; `studio` is true if the studio serves the page.
+    `album` holds the pictures of each sample by its position. `studio` tells whether the studio serves the page.
     """
     style = page_style()
     script = joined_script("main.js")
@@ -57,7 +57,7 @@ def render_html(
 
 
 def page_environment() -> Environment:
-    """Return the template environment of pages; it escapes all values."""
+    """Return the template environment of pages. It escapes all values."""
     return Environment(
         loader=PackageLoader("barista_bench.reporting"),
         autoescape=True,
@@ -74,14 +74,14 @@ def own_template(name: str) -> str:
 
 
 def page_style() -> str:
-    """Return the style sheet of the report and the studio: icons with their licence, colours and controls."""
+    """Return the style sheet of the report and the studio. It has icons with their licence, colours and controls."""
     return "\n".join([own_template("icons.css"), own_template("report.css")])
 
 
 def joined_script(name: str) -> str:
-    """Join a module and its imports to one script: the page can load no other, and its policy has one hash.
+    """Join a module and its imports to one script. The page cannot load other scripts, and its policy has one hash.
 
-    Names of all modules share one scope: a browser refuses a script with two equal names.
+    Names of all modules share one scope, and a browser refuses a script that declares a name twice.
     """
     modules: dict[str, str] = {}
 
@@ -97,7 +97,7 @@ def joined_script(name: str) -> str:
 
 
 def content_policy(style: str, script: str | None = None) -> str:
-    """Return a policy that loads nothing and allows only this style and this script, by their hashes."""
+    """Return a policy that allows only this style and this script, by their hashes. Nothing else may be loaded."""
     scripts = "'none'" if script is None else f"'{_hash(script)}'"
     return (
         f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src {scripts}; "

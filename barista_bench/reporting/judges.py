@@ -1,4 +1,4 @@
-"""Tables of judges for the runs of a section, and their verdicts on each sample. Names no task and no rubric."""
+"""Make tables of judges for the runs of a section, and list the verdicts on each sample."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from barista_bench.tables import Cell, Column, Row, Table, number_columns, text_
 LabelledJudge = tuple[str, str, JudgedRun]
 """A model's label, its judge's label, and the judge's results."""
 SampleVerdicts = Mapping[tuple[str, int], tuple[tuple[str, str], ...]]
-"""(example id, run) -> judge with criterion, and verdict in words."""
+"""Maps (example id, repetition) to pairs of a judge with criterion and a verdict in words."""
 
 OVERVIEW = "Judges"
-"""Title of the table of all judges of one rubric."""
+"""Title of the table of all judges with one rubric."""
 _UNUSABLE = [status for status in status_counts([]) if status != Status.OK] + [MISSING]
 
 
 def labelled_judges(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[LabelledJudge]:
-    """Return one entry for each model and judge; a folder's digest distinguishes judges with the same name."""
+    """Return one entry per model and judge. A folder's digest distinguishes judges with the same name."""
     entries = []
     for model, runs in judged:
         names = [judged_run.results.judge.name for judged_run in runs]
@@ -35,7 +35,10 @@ def labelled_judges(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[L
 
 
 def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
-    """Return the section's tables; none without judges. Each rubric has separate tables, since scales differ."""
+    """Return the section's tables.
+
+    Each rubric has separate tables, since scales differ. Without judges there are none.
+    """
     by_rubric: dict[str, list[LabelledJudge]] = {}
     for judge in judges:
         by_rubric.setdefault(judge[2].results.rubric.sha256, []).append(judge)
@@ -50,7 +53,7 @@ def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
 
 
 def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
-    """Return warnings for a reader who compares judged scores."""
+    """Return warnings for readers who compare judged scores."""
     texts = [
         f"{model} as judged by {judge} is incomplete: {missing:,} verdicts are missing."
         for model, judge, judged_run in judges
@@ -62,7 +65,7 @@ def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
 
 
 def verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> SampleVerdicts:
-    """Return the verdicts of each judge on each sample of one model, reasons cut at `max_text` characters."""
+    """Return each judge's verdicts on each sample of a model. Reasons are cut at `max_text` characters."""
     lines_of: dict[tuple[str, int], list[tuple[str, str]]] = defaultdict(list)
     for label, judge, judged_run in judges:
         for sample, sample_verdicts in judged_run.verdicts.items() if label == model else ():
@@ -101,7 +104,7 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
 
 
 def _with_end(name: str, judges: Sequence[LabelledJudge]) -> str:
-    """Return a score's name, with its maximum if that is not 1."""
+    """Return a score's name, with its maximum if the maximum is not 1."""
     tops = dict.fromkeys(
         judged_run.results.tops[name] for _, _, judged_run in judges if name in judged_run.results.tops
     )
@@ -126,7 +129,7 @@ def _row(model: str, judge: str, results: JudgedResults, names: Sequence[str], s
 def _tables_by_key(
     key: str, parts: Sequence[Mapping[str, CategoryMetrics]], judges: Sequence[LabelledJudge]
 ) -> Iterator[Table]:
-    """Return one table of each judge's main score by the values of a key; none for a single value."""
+    """Yield a table of each judge's main score by the values of a key. A single value gives no table."""
     values = list(dict.fromkeys(value for part in parts for value in part))
     if len(values) < 2:
         return
@@ -143,13 +146,15 @@ def _tables_by_key(
 
 
 def _main_metric(results: JudgedResults) -> str:
-    """Return the name of the mean over criteria, or of the only criterion of a judge without a mean."""
+    """Return the name of the mean over criteria, or of the only criterion if the judge has no mean."""
     criteria = results.rubric.criteria
     return MEAN if MEAN in results.metrics or not criteria else criteria[0]
 
 
 def _compute_metrics(judges: Sequence[LabelledJudge]) -> list[str]:
-    """Return the mean if there are several criteria, each criterion, then the other scores of a judge."""
+    """Return the names of a judge's scores: the mean if there are several criteria, each criterion, then other
+    scores.
+    """
     criteria = list(dict.fromkeys(name for _, _, judged_run in judges for name in judged_run.results.rubric.criteria))
     others = dict.fromkeys(name for _, _, judged_run in judges for name in judged_run.results.metrics if name != MEAN)
     names = dict.fromkeys([*criteria, *others])
@@ -159,7 +164,7 @@ def _compute_metrics(judges: Sequence[LabelledJudge]) -> list[str]:
 def _verdict_lines(
     judge: str, verdicts: Sequence[SampleVerdict], scale: float, max_text: int
 ) -> Iterator[tuple[str, str]]:
-    """Return one line for each criterion: the scores of its draws, and the reason of the first usable draw."""
+    """Yield one line per criterion with the scores of its draws and the reason of the first usable draw."""
     for criterion in dict.fromkeys(verdict.criterion for verdict in verdicts):
         repetitions = [verdict for verdict in verdicts if verdict.criterion == criterion]
         scores = ", ".join(
@@ -173,7 +178,7 @@ def _verdict_lines(
 
 
 def sample_scores(judges: Sequence[LabelledJudge], model: str) -> dict[str, dict[tuple[str, int], float]]:
-    """Return the mean score that each judge gives each sample of one model, by the judge's label."""
+    """Map each judge's label to its mean score for each sample of a model."""
     return {
         judge: {
             name: statistics.fmean(scores.values())

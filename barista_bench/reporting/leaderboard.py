@@ -1,4 +1,4 @@
-"""Leaderboards, one for each benchmark: models, scores, certainty. Names no benchmark."""
+"""Build one leaderboard per benchmark with models, scores and certainty. No code here is for a single benchmark."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ MEAN_RANK = "mean rank"
 
 @dataclass(frozen=True, slots=True)
 class TaskStanding:
-    """The comparable runs of one task by their labels, in the order of the leaderboard: people and baselines last."""
+    """The comparable runs of a task by label, in the order of the leaderboard. People and baselines come last."""
 
     heading: str
     runs: Mapping[str, ScoredRun]
 
     @property
     def name(self) -> str:
-        """The heading without the benchmark."""
+        """Return the heading without the benchmark."""
         return words(self.heading.partition(" / ")[2] or self.heading)
 
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """A benchmark's models by its tasks: best model first.
+    """The leaderboard of a benchmark, best model first.
 
-    The last `unranked` rows are models trained on videos of these examples, then people, then baselines. After the
-    model, `table` has the mean rank if several models share several tasks, then a column for each task.
+    The last `unranked` rows are models trained on videos of these examples, then people, then baselines. The columns of
+    `table` are the model, the mean rank (if several models share several tasks), and one column per task.
     """
 
     benchmark: str
@@ -46,10 +46,10 @@ class Leaderboard:
 
 
 def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analyses: Analyses) -> Leaderboard:
-    """Sort models by their mean rank over the tasks; models without a rank in a task come after them.
+    """Sort models by mean rank over the tasks. Models without a rank in a task come last.
 
-    Ranks are those of `core.ranking`: tasks have scores without a common scale, so their mean has no meaning. Among
-    equal mean ranks, the model with fewer models ahead by the plain scores comes first.
+    `core.ranking` computes the ranks. Scores of different tasks have no common scale, so a mean score has no meaning.
+    Among models with equal mean ranks, the model with fewer models ahead by plain scores comes first.
     """
     labels = list(dict.fromkeys(label for task in tasks for label in task.runs))
     tiers = {label: max(tier(task.runs[label]) for task in tasks if label in task.runs) for label in labels}
@@ -83,14 +83,14 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
 
 
 def without_ranks(board: Table) -> Table:
-    """Return a leaderboard's scores, which can be drawn on their scale."""
+    """Return a leaderboard with scores only, so that it can be drawn on the scale of the scores."""
     kept = [index for index, column in enumerate(board.columns) if column.name != MEAN_RANK]
     rows = tuple(tuple(row[index] for index in kept) for row in board.rows)
     return replace(board, columns=tuple(board.columns[index] for index in kept), rows=rows)
 
 
 def _ranks(task: TaskStanding, tiers: Mapping[str, int]) -> dict[str, int | None]:
-    """Return the rank of each model within its tier; None if samples are missing."""
+    """Return the rank of each model within its tier, or None if samples are missing."""
     by_label: dict[str, int | None] = {}
     for wanted in set(tiers.values()):
         labels = [label for label in task.runs if tiers[label] == wanted]
@@ -123,7 +123,7 @@ def _rank_cell(ranks_of_model: Sequence[int | None], *, is_ranked: bool) -> Cell
 
 
 def _score_cell(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
-    """Return the score; its number of samples only if samples are missing."""
+    """Return a cell with the score. The number of samples is added only if samples are missing."""
     if run is None:
         return Cell(None)
     results = run.results

@@ -1,9 +1,9 @@
-"""The page's data as JSON: an index that is read at once, and deflated blocks that are read when shown.
+"""Encode the page's data as JSON: an index that is read at once, and deflated blocks that are read when shown.
 
-The index has the first screen. Each task has a block with its tables, and for each sample the data for galleries and
-filters; each benchmark has a block with the counterparts of its paper's tables. Details of samples (prompt, answers,
-reasons) are in separate chunks. Blocks are JSON, deflated (zlib), as base64: thousands of samples are a few megabytes,
-which the browser reads only when a sample is opened.
+The index holds the first screen. Each task has a block with its tables and with each sample's data for galleries and
+filters. Each benchmark has a block with the counterparts of its paper's tables. Details of samples (prompt, answers,
+reasons) are in separate chunks. Blocks are JSON, deflated (zlib) and encoded as base64. Thousands of samples take a few
+megabytes, and the browser reads them only when a sample is opened.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from barista_bench.reporting.view import Report, Section
 from barista_bench.tables import Cell, Ranged, Table, words
 
 CHUNK = 32
-"""Samples of one chunk."""
+"""Number of samples in a chunk."""
 STATUSES = (*(str(status) for status in Status), "not_run")
 KINDS = tuple(FAILURE_KINDS)
 MAX_VALUES = 300
@@ -86,7 +86,7 @@ def _task_entry(report: Report, section: Section) -> Fields:
 
 
 def blocks(report: Report, details: Details, album: Album) -> Iterator[tuple[str, str]]:
-    """Return every block by its id in the page: `TaskBlock`, `AcrossBlock` and so on of `templates/shapes.d.ts`."""
+    """Yield every block with its id in the page (`TaskBlock`, `AcrossBlock` and others of `templates/shapes.d.ts`)."""
     for number, section in enumerate(report.sections):
         yield f"task-{number}", _block(_task_block(number, section, details.samples, album))
     yield "across", _block({"tables": report.across, "graphs": report.graphs, "left_out": report.left_out})
@@ -96,7 +96,7 @@ def blocks(report: Report, details: Details, album: Album) -> Iterator[tuple[str
 
 
 class Details:
-    """The details of samples as JSON. All parts except pictures are written once for all attempts to fit the page."""
+    """The details of samples as JSON. All parts except pictures are encoded once for all attempts to fit the page."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self.samples = samples
@@ -108,11 +108,11 @@ class Details:
 
     @cached_property
     def chunks_without_pictures(self) -> tuple[tuple[str, str], ...]:
-        """The `chunks` of a page without pictures."""
+        """Return the `chunks` of a page without pictures."""
         return tuple(self._chunks(Album()))
 
     def chunks(self, album: Album) -> Iterable[tuple[str, str]]:
-        """Return the details in pieces of `CHUNK` samples, by the piece's id in the page."""
+        """Yield the details in chunks of `CHUNK` samples, each with its id in the page."""
         return self._chunks(album) if album.samples else self.chunks_without_pictures
 
     def _chunks(self, album: Album) -> Iterator[tuple[str, str]]:
@@ -126,14 +126,16 @@ class Details:
 
 
 def page_value(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
-    """Convert records to JSON objects without default fields, and numbers that JSON lacks to None.
+    """Convert records to JSON objects.
 
-    A cell becomes its text, and a table to draw becomes numbers.
+    Fields with default values are left out, and numbers that JSON lacks become None.
+
+    A cell becomes its text. A table to draw becomes numbers.
 
     >>> page_value([Cell("a"), Cell(0.5, warn=True), float("nan")])
     [{'text': 'a'}, {'text': '0.500', 'warn': True}, None]
     """
-    if value is None or type(value) in (str, int):  # most of what there is
+    if value is None or type(value) in (str, int):  # most values
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -179,7 +181,7 @@ def _chart(table: Table) -> Fields:
 
 
 _json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-"""In ASCII, so that lone surrogates of a broken tokenizer are preserved."""
+"""Writes ASCII, so that lone surrogates of a broken tokenizer are preserved."""
 
 
 def _deflate(text: str) -> str:
@@ -200,9 +202,9 @@ def _task_block(number: int, section: Section, samples: Sequence[Sample], album:
 
 
 def _sample_row(sample: Sample, pictures: Sequence[PlacedPicture]) -> list[Any]:
-    """Return [id, label, frames in words, number of its first picture or None, pictures, models].
+    """Return [id, label, frames in words, number of the first picture or None, pictures, models].
 
-    A model is [mean score or None, statuses of its runs by number, kinds of failure by number].
+    A model is [mean score or None, statuses of its repetitions as numbers, kinds of failure as numbers].
     """
     models = []
     for model in sample.models:
@@ -215,20 +217,20 @@ def _sample_row(sample: Sample, pictures: Sequence[PlacedPicture]) -> list[Any]:
 
 
 def _filters(samples: Sequence[Sample]) -> list[Fields]:
-    """Return the values of each key and, by sample, the numbers of the sample's values."""
+    """Return the values of each key and, for each sample, the numbers of its values."""
     filters = []
     for key in dict.fromkeys(name for sample in samples for name in sample.groups):
         values = sorted({value for sample in samples for value in sample.groups.get(key, ())}, key=_sort_key)
         if 1 < len(values) <= MAX_VALUES:
             number = {value: rank for rank, value in enumerate(values)}
             codes = [[number[value] for value in sample.groups.get(key, ())] for sample in samples]
-            if any(code != codes[0] for code in codes):  # a list shared by all samples distinguishes none
+            if any(code != codes[0] for code in codes):  # a list that all samples share distinguishes no samples
                 filters.append({"key": key, "values": values, "codes": codes})
     return filters
 
 
 def _sort_key(value: str) -> tuple[bool, float, str]:
-    """Sort numbers by size, before words."""
+    """Sort numbers by size and before words."""
     digits = value.removeprefix("-")
     return (False, float(value), value) if digits.isascii() and digits.isdigit() else (True, 0.0, value)
 
@@ -236,7 +238,7 @@ def _sort_key(value: str) -> tuple[bool, float, str]:
 def _around_pictures(
     samples: Sequence[Sample], number: int, by_frame: Mapping[FrameRef, Sequence[int]]
 ) -> tuple[str, str]:
-    """Return the details of a sample before and after its pictures, as JSON without the braces."""
+    """Return the JSON of a sample's details in two parts, before and after its pictures, without the braces."""
     sample = samples[number]
     related = sorted({other for frame in sample.frames for other in by_frame[frame]} - {number})[:MAX_RELATED]
     names = ("captions", "boxes", "question", "prompt", "reference", "metadata", "evidence")

@@ -1,6 +1,7 @@
-"""The counterparts of the papers' tables and figures, which benchmarks make from their runs.
+"""Make counterparts of the papers' tables and figures from runs.
 
-Names no benchmark: `Benchmark.paper_tables` receives the samples of every model, and returns tables and charts as data.
+`Benchmark.paper_tables` receives the samples of every model and returns tables and charts as data. No code here is for
+a single benchmark.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ RunsByLabel = Sequence[tuple[str, ScoredRun]]
 
 @dataclass(frozen=True, slots=True)
 class PaperPart:
-    """One benchmark's tables; `left_out` is the reason for having none."""
+    """One benchmark's tables. Without tables, `left_out` is the reason."""
 
     benchmark: str
     heading: str
@@ -46,9 +47,9 @@ def paper_part(benchmark: Benchmark, heading: str, runs: RunsByLabel, judged_run
 
 
 def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> ModelSamples:
-    """Return a run in the form of `paper_tables`.
+    """Return a run in the form that `paper_tables` takes.
 
-    A judge's score of a sample is the mean over its criteria, if all have a score.
+    A judge's score of a sample is the mean over criteria, if all criteria have a score.
     """
     scores_by_judge: dict[str, dict[str, float]] = {}
     for _, judge, judged_run in labelled_judges([(label, judges)]):
@@ -62,14 +63,14 @@ def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> Mo
 
 
 def set_statistics(data: str | Path, benchmark: str) -> tuple[Table, ...]:
-    """Return the counterparts of the paper's tables about its set (`Benchmark.set_tables`).
+    """Return counterparts of the paper's tables that describe its set (`Benchmark.set_tables`).
 
     Args:
-        data: a dataset made by `build`.
+        data: a dataset that `build` made.
 
     Raises:
         ConfigError: the benchmark's paper has no such table.
-        DataError: the dataset does not exist, or contains nothing that the tables count.
+        DataError: the dataset does not exist, or the tables find nothing to count.
     """
     record = get_benchmark(benchmark)
     if record.set_tables is None:

@@ -1,4 +1,4 @@
-"""The pictures of a report: small JPEGs, each stored once, as many as the page's size allows."""
+"""Collect the pictures of a report: small JPEGs, each stored once, as many as the page's size allows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from barista_bench.errors import BaristaError, TaskError
 from barista_bench.reporting.samples import Sample
 
 LARGE, SMALL = (960, 1440), (640, 960)
-"""Maximum width and height in pixels of pictures: in a report of few samples, and of many."""
+"""Maximum width and height of pictures in pixels, for reports with few samples and with many samples."""
 FEW = 150
-"""Number of samples up to which pictures are large."""
+"""Maximum number of samples for large pictures."""
 STRIP = 4
-"""Number of a sample's images up to which each has that size; more images together take no more space."""
+"""Number of a sample's images up to which each image has this size. More images share the space of this many."""
 LEAST = 192
 """Minimum width of pictures in pixels."""
 QUALITY = 80
@@ -41,7 +41,7 @@ class PlacedPicture:
 
 @dataclass(frozen=True, slots=True)
 class SamplePictures:
-    """The pictures of one sample, in the order of its images; `problem` is the reason for having none."""
+    """The pictures of one sample, in the order of its images. Without pictures, `problem` is the reason."""
 
     pictures: tuple[PlacedPicture, ...] = ()
     problem: str = ""
@@ -49,9 +49,9 @@ class SamplePictures:
 
 @dataclass(slots=True)
 class Album:
-    """JPEG files, each once, and by sample the files that it shows.
+    """JPEG files, each stored once, and the files that each sample shows.
 
-    Samples without pictures for lack of space state so.
+    A sample that lacks pictures for reasons of space says so.
     """
 
     files: list[bytes] = field(default_factory=list)
@@ -62,14 +62,15 @@ class Album:
 
 
 Sources = Sequence[tuple[ExampleSet, Task]]
-"""By section of the report: its examples, and the task that makes images of them."""
+"""For each section of the report, its examples and the task that makes their images."""
 
 
 def album(samples: Sequence[Sample], sources: Sources, budget: int) -> Album:
-    """Add pictures until they would take more than `budget` bytes as base64.
+    """Add pictures until `budget` bytes of base64 are used.
 
-    Tasks take turns, each in an order where every beginning is evenly spread. A sample is followed by all others of its
-    frame: questions about one frame can then be seen side by side, and a shared picture is stored once.
+    Tasks take turns. The samples of a task come in an order in which any first part is evenly spread. After a sample
+    follow all other samples of its frame. So questions about a frame can be seen side by side, and a shared picture is
+    stored once.
     """
     new_album = Album()
     numbers: dict[bytes, int] = {}
@@ -83,7 +84,7 @@ def album(samples: Sequence[Sample], sources: Sources, budget: int) -> Album:
 
 
 def _picture_order(samples: Sequence[Sample]) -> Iterator[int]:
-    """Return the places of all samples, each once, in the order of receiving pictures."""
+    """Yield the position of each sample once, in the order in which samples receive pictures."""
     sections: dict[int, list[int]] = defaultdict(list)
     frames: dict[tuple[str, int], list[int]] = defaultdict(list)
     for number, sample in enumerate(samples):
@@ -113,9 +114,9 @@ def _add_pictures(
     size: tuple[int, int],
     budget: int,
 ) -> int:
-    """Add one sample's pictures if they fit. If the images cannot be decoded, the sample states so.
+    """Add one sample's pictures if they fit. If the images cannot be decoded, the sample says so.
 
-    Returns the bytes left; less than 0 if the sample did not fit.
+    Returns the remaining bytes, which are below 0 if the sample did not fit.
     """
     try:
         images = examples[index].images(task)
@@ -153,7 +154,7 @@ def _shrunk_size(size: tuple[int, int], count: int) -> tuple[int, int]:
 
 
 def spread_order(count: int) -> Iterable[int]:
-    """Return all of range(count) in an order that halves the gaps each round: bits of the counter, reversed.
+    """Return all of range(count) in an order that halves the gaps in each round, by reversing the bits of a counter.
 
     >>> list(spread_order(6))
     [0, 4, 2, 1, 5, 3]

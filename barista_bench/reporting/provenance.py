@@ -1,4 +1,4 @@
-"""The origin of a report's scores: data, protocol, models, versions and dates, as a line and two tables."""
+"""Show the origin of a report's scores (data, protocol, models, versions, dates) as a line and two tables."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from barista_bench.tables import Row, Table, number, number_columns, text_column
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """`line` for the head of a report; `tables` are about its data, a row for each task, and about its models."""
+    """The origin of a report's scores.
+
+    `line` is for the head of the report. The first of `tables` describes the data, with a row per task, the second the
+    models.
+    """
 
     line: str
     tables: tuple[Table, ...]
 
 
 def provenance(tasks: Sequence[TaskStanding]) -> Provenance:
-    """Return the provenance of all runs of a report, the tasks in the report's order."""
+    """Return the provenance of all runs of a report. Tasks keep the order of the report."""
     runs = [run for task in tasks for run in task.runs.values()]
     return Provenance(" · ".join(_parts(tasks, runs)), (_data(tasks), _models(tasks)))
 
@@ -59,7 +63,10 @@ def _title(run: ScoredRun) -> str:
 
 
 def data_digest(runs: Iterable[ScoredRun]) -> str:
-    """Return the short content hash of a set; of several, the SHA-256 of their sorted content hashes, one per line."""
+    """Return the short content hash of a set.
+
+    Several sets share the SHA-256 of their sorted content hashes, one per line.
+    """
     hashes = sorted({run.results.dataset.content_hash for run in runs})
     whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
     return whole[:SHORT]
@@ -70,12 +77,12 @@ def decoding(results: Results) -> str:
 
     >>> from types import SimpleNamespace
     >>> decoding(SimpleNamespace(generation={"temperature": 0.0, "max_new_tokens": 192}, repetitions=1))
-    'greedy, at most 192 tokens, 1 run'
+    'greedy, at most 192 tokens, 1 repetition'
     """
     temperature, tokens = results.generation.get("temperature"), results.generation.get("max_new_tokens")
     parts = ["greedy"] if temperature == 0 else [f"temperature {temperature}"] if temperature is not None else []
     parts += [f"at most {tokens} tokens"] if tokens is not None else []
-    return ", ".join([*parts, _count(results.repetitions, "run")])
+    return ", ".join([*parts, _count(results.repetitions, "repetition")])
 
 
 def _frames(runs: Iterable[ScoredRun]) -> str:
@@ -85,13 +92,13 @@ def _frames(runs: Iterable[ScoredRun]) -> str:
 
 
 def _dates(runs: Iterable[ScoredRun]) -> str:
-    """Return the first and last day on which runs were started; empty if no log has it."""
+    """Return the first and last day on which runs were started, or an empty string if no log has a date."""
     days = sorted({day for run in runs for day in session_dates(run.folder)})
     return " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))
 
 
 def _one_of(values: set[str], noun: str) -> str:
-    """Return the values if there are one or two, else their number."""
+    """Return the values if there are at most two, or otherwise their number."""
     return " and ".join(sorted(values)) if len(values) < 3 else f"{len(values)} {noun}"
 
 
@@ -147,6 +154,5 @@ def _models(tasks: Sequence[TaskStanding]) -> Table:
 
 
 def _versions(results: Results) -> str:
-    """Return the versions of this package and of the installed packages."""
     versions = {"barista_bench": results.barista_bench, **results.versions}
     return ", ".join(f"{name} {version}" for name, version in versions.items() if version != "not installed")

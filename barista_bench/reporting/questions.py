@@ -1,6 +1,6 @@
-"""Answers to the key questions about a task's best model: a mark, one number, and the statistics behind them.
+"""Answer the key questions about a task's best model by a mark, a number, and the statistics behind them.
 
-They come from `Analyses` and breakdowns, without further computation. Names no benchmark and no task.
+Answers come from `Analyses` and breakdowns without further computation. No code here is for single benchmarks or tasks.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _DOUBTS = {
 }
 
 Answers = tuple[Cell, ...]
-"""One cell per question: the mark or a name, one number, and the statistics in sentences as notes."""
+"""One cell per question, with a mark or a name, a number, and the statistics as notes in sentences."""
 
 
 def answers(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | None) -> Answers:
-    """Return the answers to `QUESTIONS` about the best model of a task; `breakdown` separates the models most."""
+    """Answer `QUESTIONS` about the best model of a task. `breakdown` is the breakdown that separates models most."""
     label, run = next(iter(standing.runs.items()))
     if run.results.model.name == REFERENCE:
         return _answer_only("no model was asked")
@@ -72,7 +72,7 @@ def _best(label: str, run: ScoredRun, ahead: Comparison | None) -> Cell:
 
 
 def _compare_with_baselines(gaps: Sequence[BaselineGap], nothing: str) -> Cell:
-    """Return the answer by the baseline nearest to the model, and a sentence for each baseline."""
+    """Answer by the baseline nearest to the model, with a sentence per baseline."""
     if not gaps:
         return Cell(None, notes=(f"{nothing[0].upper()}{nothing[1:]}.",))
     nearest = min(gaps, key=lambda gap: gap.comparison.difference)
@@ -89,7 +89,7 @@ def _mark(pair: Comparison) -> str:
 
 
 def _order(run: ScoredRun, gaps: Sequence[BaselineGap], label: str) -> Cell:
-    """Return the answer by shuffled frames; its sentences also cover the first frame without the others."""
+    """Answer by the run on shuffled frames. The sentences also cover the run on only the first frame."""
     moments = max((len(set(example.frames)) for example in run.examples.examples), default=0)
     if moments < 2:
         return Cell(None, "one frame", notes=("Each example shows one frame.",))
@@ -101,7 +101,7 @@ def _order(run: ScoredRun, gaps: Sequence[BaselineGap], label: str) -> Cell:
 
 
 def _sentence(pair: Comparison, other: str) -> str:
-    """Return the difference to another model or baseline, with interval, p and the number of units."""
+    """Describe the difference to another model or baseline, with interval, p-value and number of units."""
     ends = "" if pair.low is None or pair.high is None else f" {interval(pair.low, pair.high)}"
     doubt = _DOUBTS.get(pair.certainty)
     return (
@@ -123,7 +123,7 @@ def _commonest_failure(label: str, run: ScoredRun, analyses: Analyses) -> Cell:
 
 
 def _weakest_group(label: str, run: ScoredRun, breakdown: KeyGroups | None) -> Cell:
-    """Return the group with the lowest primary score, beside the highest and that of all examples."""
+    """Return the group with the lowest primary score, with the highest score and the score of all examples."""
     groups = {
         value: of_value[label]
         for value, of_value in (breakdown.values.items() if breakdown else ())
@@ -135,8 +135,15 @@ def _weakest_group(label: str, run: ScoredRun, breakdown: KeyGroups | None) -> C
     means = [number(groups[value].metric.mean) for value in (low, high)]
     worst, best = (shorten_name(value) or "none" for value in (low, high))
     if means[0] == means[1]:
-        return Cell("nowhere", means[0], notes=(f"{means[0]} in every group by {words(breakdown.key)}.",))
+        everywhere = groups[low].metric.mean == 0
+        return Cell(
+            "everywhere" if everywhere else "nowhere",
+            means[0],
+            notes=(f"{means[0]} in every group by {words(breakdown.key)}.",),
+        )
     overall = run.results.primary_metric
+    if overall and groups[low].metric.mean >= overall.mean:
+        return Cell(None, notes=(f"No group by {words(breakdown.key)} is below all examples.",))
     of_all = f" and {number(overall.mean)} for all examples" if overall else ""
     metric = words(run.results.primary)
     sentence = f"{metric} by {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}{of_all}."
@@ -145,7 +152,7 @@ def _weakest_group(label: str, run: ScoredRun, breakdown: KeyGroups | None) -> C
 
 
 def question_table(title: str, tasks: Sequence[tuple[str, Answers]]) -> Table:
-    """Return a row for each task, without the statistics."""
+    """Return a table with a row per task, without the statistics."""
     rows: list[Row] = [(name, *(replace(cell, notes=()) for cell in cells)) for name, cells in tasks]
     note = (
         "About each task's best model. yes, no: p below 0.05 (permutation of resampling units, Holm), or no difference "

@@ -1,4 +1,4 @@
-"""The samples of a report, as data: the question, the answer of each model, and the reasons for its scores."""
+"""Collect the samples of a report: each question, the answers of all models, and the reasons for their scores."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ MAX_QUESTION = 200
 MAX_STEPS = 20
 MAX_FRAMES_NAMED = 8
 FAR = 1e5
-"""Pixels: drawing programs have trouble with coordinates far beyond the image."""
+"""Maximum coordinate in pixels. Drawing programs fail on coordinates far beyond the image."""
 
 
 class DrawnMask(NamedTuple):
-    """Height and width in pixels, to be stretched over the image, and COCO's compressed run lengths."""
+    """A mask: height and width in pixels, and COCO's compressed run lengths. It is stretched over the image."""
 
     height: int
     width: int
@@ -43,16 +43,16 @@ class DrawnMask(NamedTuple):
 
 
 DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float], DrawnMask | None]
-"""Image, kind, label, [x0, y0, x1, y1] in pixels of the image as the model saw it, and the mask in the box."""
+"""Image, kind, label, [x0, y0, x1, y1] in pixels of the image that the model saw, and the mask in the box."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
-    """One answer of one run. `scores` are in the order of the section's score names; None if not scored.
+    """One answer of one repetition. `scores` are in the order of the section's score names, or None if not scored.
 
-    `parsed` is the parsed answer as JSON, empty if parsing failed; `boxes` are the answered boxes. `failures` are its
-    kinds of failure. `earlier` are the answers to the earlier questions of tasks that ask in several steps. `verdicts`
-    are by judges: judge with criterion, and the verdict in words. `aided` are titles and texts of the same
+    `parsed` is the parsed answer as JSON, or empty if parsing failed. `boxes` are the answered boxes. `failures` are
+    the answer's kinds of failure. `earlier` holds the answers to earlier questions if the task asks in several steps.
+    `verdicts` pairs a judge and criterion with the verdict in words. `aided` holds titles and texts of the same
     question with aids.
     """
 
@@ -74,7 +74,7 @@ class ShownAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswers:
-    """All answers of one model to one example, and its mean scores over the runs."""
+    """All answers of one model to one example, and the mean scores over repetitions."""
 
     means: tuple[float | None, ...]
     answers: tuple[ShownAnswer, ...]
@@ -82,10 +82,10 @@ class ModelAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One example as the browser shows it. `index` is its place in the example set.
+    """One example, as the browser shows it. `index` is its position in the example set.
 
-    `question` is the line of the prompt with the question. `boxes` are in the question and the reference; `groups` are
-    the values by which samples can be filtered, as in breakdowns.
+    `question` is the prompt's line with the question. `boxes` holds the boxes of the question and the reference.
+    `groups` holds the values by which samples can be filtered, as in breakdowns.
     """
 
     section: int
@@ -105,7 +105,7 @@ class Sample:
 
     @property
     def where(self) -> str:
-        """The frames in words; for many frames only the first ones and the last."""
+        """Return the frames in words. Of many frames, only the first few and the last are named."""
         videos = []
         for video, frames in groupby(self.frames, key=lambda frame: frame.video_id):
             numbers = [str(frame.frame_index) for frame in frames]
@@ -116,7 +116,7 @@ class Sample:
 
 
 def spread(count: int, most: int) -> list[int]:
-    """Return `most` places in range(count), evenly spread.
+    """Return `most` evenly spread positions in range(count).
 
     >>> spread(10, 4), spread(3, 60)
     ([0, 2, 5, 7], [0, 1, 2])
@@ -125,7 +125,7 @@ def spread(count: int, most: int) -> list[int]:
 
 
 def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
-    """Return names of the scores of one sample. Lists show the first."""
+    """Return the names of a sample's scores. Lists of samples show the first score."""
     names = list(dict.fromkeys(name for run in runs for sample in run.samples for name in sample.scores))
     first = runs[0].task.sample_score
     return (first, *(name for name in names if name != first))
@@ -134,9 +134,9 @@ def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
 def section_samples(
     section: int, runs: Sequence[ScoredRun], max_samples: int, max_text: int, verdicts: Sequence[SampleVerdicts] = ()
 ) -> tuple[Sample, ...]:
-    """Return evenly spread examples, the same for all models; `max_text` cuts each answer.
+    """Return evenly spread examples with the answers of all models. Answers are cut at `max_text` characters.
 
-    `verdicts` are judges' texts on the samples of each run; empty without judges.
+    `verdicts` holds the judges' texts on the samples of each run. It is empty without judges.
     """
     examples = runs[0].examples
     names, causes = score_names(runs), [causes_of(run) for run in runs]
@@ -164,9 +164,9 @@ def section_samples(
 def _sample(
     section: int, index: int, run: ScoredRun, example: Example, answers: tuple[ModelAnswers, ...], max_text: int
 ) -> Sample:
-    """Return a sample with the prompt in the first model's box format.
+    """Return a sample. Its prompt uses the first model's box format.
 
-    Models with other formats get the same prompt in their format.
+    Other models were asked with the same prompt in their own box format.
     """
     task, box_format = run.task, run.results.model.box_format.format
     prompt = attempt(task, "prompt", example, lambda: task.prompt(example, box_format), None)
@@ -189,7 +189,7 @@ def _sample(
 
 
 def asking_line(prompt: Prompt) -> str:
-    r"""Return the line with the question after the images: the last line with a question mark, else the last line.
+    r"""Return the question's line after the images: the last line with a question mark, or else the last line.
 
     >>> from barista_bench.core.prompt import ImagePart, Prompt, TextPart
     >>> asking_line(Prompt("", (ImagePart(0), TextPart("Two frames.\nQuestion: What is it?\nA. a cup"))))
@@ -202,7 +202,10 @@ def asking_line(prompt: Prompt) -> str:
 
 
 def _groups(value: Json) -> tuple[str, ...]:
-    """Return the values by which a sample can be filtered: words, integers, or a list of them; no fractions."""
+    """Return the values by which a sample can be filtered: words, integers, or a list of these.
+
+    Fractions are left out.
+    """
     if isinstance(value, list | tuple):
         return tuple(dict.fromkeys(group for item in value for group in _groups(item)))
     if isinstance(value, bool | int) or (isinstance(value, str) and value):
@@ -211,9 +214,9 @@ def _groups(value: Json) -> tuple[str, ...]:
 
 
 def _overlays(task: Task, example: Example, prediction: Prediction | None) -> tuple[DrawnBox, ...]:
-    """Return the boxes of an answer; without an answer, those in the question and the reference.
+    """Return the boxes of an answer, or the boxes of the question and the reference if `prediction` is None.
 
-    Only boxes that can be drawn: finite, and at most `MAX_BOXES`, since a broken model can repeat itself.
+    Only finite boxes can be drawn. At most `MAX_BOXES` are returned, since a broken model can repeat itself.
     """
     overlays = attempt(task, "overlays", example, lambda: task.overlays(example, prediction), ())
     shown_overlays = [overlay for overlay in overlays if prediction is None or overlay.kind == "predicted"]
@@ -225,14 +228,14 @@ def _overlays(task: Task, example: Example, prediction: Prediction | None) -> tu
 
 
 def _drawable_mask(rle: Rle | None) -> DrawnMask | None:
-    """Return a mask that can be drawn; a mask as ragged as noise is left out, its box stays."""
+    """Return a mask that can be drawn. A mask as ragged as noise is left out, and only its box is drawn."""
     if rle is None or len(rle.counts) > MAX_MASK or rle.size[0] * rle.size[1] > MAX_PIXELS:
         return None
     return DrawnMask(*rle.size, rle.counts)
 
 
 def _drawable_box(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    """Return the box, rounded to a tenth of a pixel, if it is near enough to an image to be drawn."""
+    """Return the box, rounded to a tenth of a pixel. It must be near enough to the image to be drawn."""
     x0, y0, x1, y1 = (round(min(max(number, -FAR), FAR), 1) for number in box)
     return x0, y0, x1, y1
 
@@ -284,7 +287,7 @@ def _answer(
 
 
 def _explanation_rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:
-    """Return explanation rows up to the maximum length of an answer; a broken model can repeat itself forever."""
+    """Return explanation rows up to the maximum length of an answer, since a broken model can repeat itself forever."""
     example, prediction = sample.example, sample.prediction
     rows = attempt(task, "explain", example, lambda: task.explain(example, prediction).rows, ())
     lengths = accumulate(len(row.text) + 20 for row in rows)
@@ -311,7 +314,7 @@ def _named_texts(fields: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
 
 
 def _format_value(value: Json) -> str:
-    """Format a JSON value for people: lists with commas, mappings as JSON."""
+    """Format a JSON value for readers: lists with commas, mappings as JSON."""
     if isinstance(value, str):
         return value or "–"
     if isinstance(value, list | tuple):
@@ -320,7 +323,10 @@ def _format_value(value: Json) -> str:
 
 
 def _round_finite(score: float | None) -> float | None:
-    """Return the rounded score; None for NaN and infinities, which JSON lacks and the browser could not read."""
+    """Return the rounded score.
+
+    NaN and infinities become None, since JSON lacks them and the browser could not read them.
+    """
     return round(score, 6) if score is not None and math.isfinite(score) else None
 
 

@@ -1,4 +1,4 @@
-"""The table of runs that stopped early: decisions and intervals, beside no score and without a rank."""
+"""Make the table of runs that stopped early. It has decisions and intervals, and no scores or ranks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TITLE = "Stopped early"
 
 
 def stopped_table(runs: Sequence[ScoredRun]) -> Table | None:
-    """Return a row for each run that stopped early; None if there is none."""
+    """Return a table with a row per run that stopped early, or None without such runs."""
     labels, rows = run_labels(runs), list[Row]()
     for run in runs:
         if (stopped := run.results.stopped) is not None:

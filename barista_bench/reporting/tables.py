@@ -1,6 +1,6 @@
-"""The tables of a report as data, for the page and the Markdown file: of one task and over all tasks.
+"""Make the tables of a report, for one task and over all tasks. The page and the Markdown file show them.
 
-Names no benchmark and no task: names of scores, metadata and details are printed unchanged.
+Names of scores, metadata and details are printed unchanged. No code here is for single benchmarks or tasks.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from barista_bench.tables import (
 )
 
 MAX_ROWS = 100
-"""Maximum rows of a details table. Models invent labels, and each would be a row."""
+"""Maximum rows of a details table. Models invent labels, and each label would be a row."""
 MAX_NAME = 80
 ABOUT_REFERENCE = ("examples", "support")
-"""Columns that describe the examples and not the model: printed once if all models agree."""
+"""Columns that describe the examples, not the model. They are printed once if all models agree."""
 
 LabelledResults = tuple[str, Results]
-"""A model's label in this report, and its results."""
+"""A model's label in this report, and the model's results."""
 Block = Mapping[str, Mapping[str, Cell]]
-"""Row name -> column name -> cell, of one model."""
+"""The cells of one model, by row name and column name."""
 
 
 def metric_cell(metric: MetricValue | None, query: Query = ()) -> Cell:
-    """Return a cell with the mean, the standard deviation over runs, and below them the interval."""
+    """Return a cell with the mean and the standard deviation over repetitions, and the interval below."""
     if metric is None:
         return Cell(None)
     ends = None if metric.low is None or metric.high is None else (metric.low, metric.high)
@@ -70,7 +70,7 @@ def p_text(p: float) -> str:
 
 
 def metrics_table(models: Sequence[LabelledResults]) -> Table:
-    """Return one row for each model: the primary score, then all others."""
+    """Return one row per model with the primary score and all other scores."""
     primary = models[0][1].primary
     names = [primary, *(name for name in _union(results.metrics for _, results in models) if name != primary)]
     columns = (*text_columns("model"), *number_columns("", *map(words, names)))
@@ -89,7 +89,7 @@ def metrics_table(models: Sequence[LabelledResults]) -> Table:
 
 
 def coverage(models: Sequence[LabelledResults]) -> Table:
-    """Return one row for each model: the number of scored samples, and the statuses of the others."""
+    """Return one row per model with the number of scored samples and the statuses of the remaining samples."""
     statuses = [*status_counts(status for _, results in models for status in results.coverage.statuses)]
     columns = (
         *text_columns("model"),
@@ -115,7 +115,10 @@ def coverage(models: Sequence[LabelledResults]) -> Table:
 
 
 def positions(models: Sequence[LabelledResults]) -> Table | None:
-    """Return one row for each model: its answers and the right answers by letter; None for other questions."""
+    """Return one row per model with its answers and the right answers by letter.
+
+    Return None if questions have no lettered choices.
+    """
     found = [(label, results.letters) for label, results in models if results.letters is not None]
     names = sorted({name for _, letters in found for name in (*letters.answered, *letters.right)})
     if len(names) < 2:
@@ -141,7 +144,7 @@ def positions(models: Sequence[LabelledResults]) -> Table | None:
 
 
 def ties(models: Sequence[LabelledResults]) -> str:
-    """Return one sentence about models whose score depends on the order of the examples; empty if there are none."""
+    """Return a sentence on the models whose score depends on the order of the examples, or an empty string."""
     spreads = [f"{label}: {spread}" for label, results in models if (spread := tie_spread(results))]
     if not spreads:
         return ""
@@ -152,7 +155,7 @@ def ties(models: Sequence[LabelledResults]) -> str:
 
 
 def details(models: Sequence[LabelledResults]) -> list[Table]:
-    """Return every aggregate of the tasks that is a table, then the plain counts, averaged over runs."""
+    """Return every aggregate of the task that is a table, then the plain counts, averaged over repetitions."""
     keys = _union(entry for _, results in models for entry in results.details)
     tables, counts = [], []
     for key in keys:
@@ -174,7 +177,7 @@ def details(models: Sequence[LabelledResults]) -> list[Table]:
 
 
 def costs(models: Sequence[LabelledResults]) -> Table | None:
-    """Return one row for each model: the cost of its answers, each and in total; None if all costs are unknown."""
+    """Return one row per model with the cost per answer and in total, or None if all costs are unknown."""
     logged_costs = _union(results.timing.costs for _, results in models)
     names = [name for name in COST_NAMES if name in logged_costs]
     if not names:
@@ -221,7 +224,7 @@ def timing(models: Sequence[LabelledResults]) -> Table:
 
 
 def provenance(models: Sequence[LabelledResults]) -> Table:
-    """Return the table of settings: one column for each model."""
+    """Return the table of settings, with one column per model."""
     facts = [(label, _facts(results)) for label, results in models]
     columns = text_columns("", *(label for label, _ in facts))
     rows = ((words(name), *(values.get(name) for _, values in facts)) for name in _union(values for _, values in facts))
@@ -242,9 +245,9 @@ def _facts(results: Results) -> dict[str, Value]:
 
 
 def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> Table:
-    """Return one row for each row name, with the models' columns side by side.
+    """Return one row per row name, with the models' columns side by side.
 
-    Columns where all models agree are left out.
+    Columns in which all models agree are left out.
     """
     names = _union(block for _, block in blocks)
     columns_seen = _union(row for _, block in blocks for row in block.values())
@@ -265,14 +268,17 @@ def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> T
 
 
 def _models_agree(column: str, names: Sequence[str], blocks: Sequence[tuple[str, Block]]) -> bool:
-    """Whether no two models have different values in this column. A missing value contradicts nothing."""
+    """Return whether all models agree in this column. A missing value agrees with every value."""
     return all(
         len({block[name][column].text for _, block in blocks if column in block.get(name, {})}) <= 1 for name in names
     )
 
 
 def _mean_block(results: Results, key: str) -> Block:
-    """Return one details entry, each number averaged over the runs that have it. Rows with most support come first."""
+    """Return one details entry. Each number is averaged over the repetitions that have it.
+
+    Rows with the most support come first.
+    """
     values: dict[str, dict[str, list[object]]] = {}
     for entry in results.details:
         table = entry.get(key)
@@ -292,7 +298,10 @@ def _mean_block(results: Results, key: str) -> Block:
 
 
 def _mean(values: Sequence[object]) -> Value:
-    """Return the mean of numbers; a count that is equal in all runs stays an integer; else the first value as text."""
+    """Return the mean of numbers. If all counts are equal, the result stays an integer.
+
+    If values are not numbers, return the first value as text.
+    """
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if not numbers:
         return shorten_name(number(values[0] if values else None))
@@ -307,22 +316,22 @@ def _union(mappings: Iterable[Iterable[str]]) -> list[str]:
 
 
 def shorten_name(text: str) -> str:
-    """Return a name cut to `MAX_NAME` letters, since models invent labels; a number gets three decimal places."""
+    """Cut a name to `MAX_NAME` letters, since models invent labels. A number gets three decimal places."""
     if re.fullmatch(r"-?\d+\.\d{4,}", text):
         return f"{float(text):.3f}"
     return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"
 
 
 TaskRuns = tuple[str, Mapping[str, ScoredRun]]
-"""A task's heading, and its runs by model label."""
+"""A task's heading, and the task's runs by model label."""
 
 
 def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
-    """Return one table for each metadata key of the breakdowns: the mean sample score by value and model, tasks beside.
+    """Return one table per metadata key, with mean sample scores by value and model and a column per task.
 
-    The first row of a value is the mean over all models, equally weighted as in the published tables, without people
-    and baselines: the scores of chance and the reference give no information about a value. Samples that were not
-    scored are left out; keys with a single value make no table.
+    The first row of a value is the mean over all models, equally weighted as in the published tables. People and
+    baselines are left out of this mean, since the scores of chance and the reference give no information about a value.
+    Samples without a score are left out. A key with a single value has no table.
     """
     tables = []
     by_benchmark: dict[str, list[TaskRuns]] = {}
@@ -384,14 +393,14 @@ def _group_scores(runs: Mapping[str, ScoredRun], key: str) -> dict[tuple[str, st
 
 
 def _mean_cell(scores: Sequence[float], noun: str) -> Cell:
-    """Return the mean, and below it its number of items."""
+    """Return a cell with the mean, and the number of items below."""
     if not scores:
         return Cell(None)
     return Cell(math.fsum(scores) / len(scores), notes=(f"{number(len(scores))} {noun}",))
 
 
 def tokens(tasks: Sequence[TaskRuns]) -> Table | None:
-    """Return mean tokens per sample by task and model; None if no model counts tokens."""
+    """Return mean tokens per sample by task and model, or None if no model counts tokens."""
     models = _union(runs for _, runs in tasks)
     costs_by_label = [{label: run.results.timing.costs for label, run in runs.items()} for _, runs in tasks]
     logged_costs = {name for by_label in costs_by_label for costs in by_label.values() for name in costs}

@@ -1,4 +1,4 @@
-"""A report as data made from scored runs. `html` and `markdown` print it."""
+"""Build a report as data from scored runs. `html` and `markdown` print the report."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from barista_bench.tables import Table, number
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Runs that can be compared (`Comparability`), in the order of the leaderboard.
+    """Comparable runs of a task (`Comparability`), in the order of the leaderboard.
 
     Args:
-        standing: the runs by the models' names in this report, which are the columns of `samples`.
+        standing: the runs by model name. These names are the columns of `samples`.
         address: the task's name in addresses of the page.
-        answers: to a reader's questions about the best model.
-        about: the question of the task, in a line.
-        facts: evaluation settings, as name and value.
+        answers: answers to a reader's questions about the best model.
+        about: the question of the task in one line.
+        facts: evaluation settings as names and values.
         warnings: facts that a reader must know before the scores.
         scores: names of the scores of one sample.
-        breakdowns: the largest separation of models comes first.
+        breakdowns: breakdowns, sorted by decreasing separation of models.
         others: rarely needed tables: coverage, judges by category, details, costs, timing, settings.
     """
 
@@ -84,11 +84,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All parts except the samples.
+    """All parts of a report except the samples.
 
-    `provenance` is the origin of all scores. `across` are tables over all tasks and models, `graphs` their propagation
-    of errors. `papers` are the counterparts of the papers' tables, a part for each benchmark. `left_out` lists the
-    missing analyses with the reasons.
+    `provenance` is the origin of all scores. `across` holds tables over all tasks and models, and `graphs` the
+    propagation of errors. `papers` holds the counterparts of the papers' tables, one part per benchmark. `left_out`
+    lists missing analyses with the reasons.
     """
 
     title: str
@@ -102,7 +102,7 @@ class Report:
 
     @property
     def tables(self) -> tuple[tuple[str, Table], ...]:
-        """Return every table with the heading of its section; empty for tables over all tasks."""
+        """Return every table with the heading of its section. Tables over all tasks have an empty heading."""
         of_sections = [(section.heading, table) for section in self.sections for table in section.tables]
         published = [(f"paper {part.heading}", table) for part in self.papers for table in part.tables]
         boards = [("", board.table) for board in self.boards]
@@ -111,13 +111,13 @@ class Report:
         return (*boards, *sources, *(("", table) for table in self.across), *published, *of_sections)
 
     def questions(self, board: Leaderboard) -> Table:
-        """Return the answers to a reader's questions about a benchmark, a row for each task."""
+        """Return the answers to a reader's questions about a benchmark, with a row per task."""
         sections = (section for section in self.sections if section.benchmark == board.benchmark)
         return question_table(board.title, [(section.standing.name, section.answers) for section in sections])
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return warnings that a reader must see first, with the section's name if there are several."""
+        """Return warnings that a reader must see first. If there are several sections, warnings name their section."""
         has_several = len(self.sections) > 1
         stopped = [
             f"{len(table.rows)} of the runs stopped early and have no score: see {STOPPED} across tasks."
@@ -142,7 +142,7 @@ def build_report(
     analyses: Analyses,
     stopped: Table | None = None,
 ) -> Report:
-    """Build the report over `runs`; comparable runs share a section. `stopped` is the table of runs without a score.
+    """Build the report on `runs`. Comparable runs share a section. `stopped` is the table of runs without a score.
 
     Raises:
         ConfigError: there are no runs.
@@ -152,7 +152,7 @@ def build_report(
     groups_by_record = comparable_groups(runs)
     benchmarks = list(dict.fromkeys(record.benchmark for record in groups_by_record))
     groups = dict(sorted(groups_by_record.items(), key=lambda item: benchmarks.index(item[0].benchmark)))
-    # Benchmark and task, with the difference to other sections of the task.
+    # The heading names the benchmark, the task, and the difference to other sections of the task.
     headings = [
         f"{record.benchmark} / {record.task}{f' ({distinction})' if distinction else ''}"
         for record, distinction in zip(groups, distinguishing_parts(list(groups)), strict=True)
@@ -183,7 +183,7 @@ def build_report(
 
 
 def report_samples(report: Report, max_samples: int, max_text: int) -> tuple[Sample, ...]:
-    """Return at most `max_samples` examples of each section, evenly spread, with answers cut at `max_text` characters.
+    """Return evenly spread examples, at most `max_samples` per section. Answers are cut at `max_text` characters.
 
     Raises:
         ConfigError: `max_samples` is negative.
@@ -228,9 +228,9 @@ def _diagnosis(analyses: Analyses) -> Iterator[Table]:
 
 
 def _papers(sections: Sequence[Section], judged_runs: JudgedRuns) -> Iterator[PaperPart]:
-    """Return a part for each benchmark, and another for runs of a task that are not comparable with earlier ones.
+    """Yield a part per benchmark, and further parts for runs that are not comparable with earlier runs of their task.
 
-    Sets of examples share a part if the benchmark's tables compare them.
+    Different sets of examples share a part if the benchmark's tables compare these sets.
     """
     parts: dict[tuple[str, int], list[Section]] = {}
     records: dict[tuple[str, str], list[Comparability]] = {}
@@ -342,7 +342,7 @@ def _media_warnings(runs: Mapping[str, ScoredRun]) -> list[str]:
 
 
 def distinct_names(texts: Iterable[str]) -> list[str]:
-    """Return `file_stem` of each text, numbered if it is repeated."""
+    """Return the `file_stem` of each text. Repeated names are numbered."""
     names: dict[str, None] = {}
     for name in map(file_stem, texts):
         numbered = (f"{name}_{number}" for number in count(2))
@@ -351,7 +351,7 @@ def distinct_names(texts: Iterable[str]) -> list[str]:
 
 
 def file_stem(text: str) -> str:
-    """Return a file name without ending, made of lower-case letters, digits and underscores.
+    """Convert a text to a file name without an ending, made of lower-case letters, digits and underscores.
 
     >>> file_stem("Pets / grounding: Per class")
     'pets_grounding_per_class'

@@ -1,4 +1,4 @@
-"""Prepare the section "Why it fails": a signed bar and the findings in sentences, for each model and task."""
+"""Prepare the section "Why it fails". Each model and task has a signed bar, and its findings in sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from barista_bench.diagnosis.records import Diagnosis, causes, headline, sentenc
 from barista_bench.tables import Column, Table
 
 WIDTH = 360
-"""Width of a bar in SVG units; the middle is 0, the ends are -1 and 1."""
+"""Width of a bar in SVG units. The middle stands for 0, the ends for -1 and 1."""
 _FILLS: Final[dict[Level, str]] = {
     "moment": "#1d4ed8",
     "zoom": "#0e7490",
@@ -25,7 +25,7 @@ _TEXT, _REMAINDER = "#b91c1c", "#8a8a8a"
 
 
 class Part(NamedTuple):
-    """A part of a bar, from `x` to `x + width`; positive values are right of zero, negative values left."""
+    """A part of a bar, from `x` to `x + width`. Positive values are drawn right of zero, negative values left."""
 
     name: str
     value: float
@@ -60,7 +60,7 @@ def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
 
 
 def why_table(diagnoses: Sequence[Diagnosis]) -> Table:
-    """Return the bars as a drawn table: a bar for each model and task, a row for each part."""
+    """Return the bars as a drawn table, with a bar per model and task and a row per part."""
     bars = [{name: value for name, value, _ in _values(each)} for each in diagnoses]
     names = dict.fromkeys(name for bar in bars for name in bar)
     columns = (Column("part", "fraction of the score", numeric=False), *(Column(each.subject) for each in diagnoses))
@@ -69,9 +69,9 @@ def why_table(diagnoses: Sequence[Diagnosis]) -> Table:
 
 
 def _values(diagnosis: Diagnosis) -> list[tuple[str, float, str]]:
-    """Return name, value and colour of the parts, which add up to the score missing without aids.
+    """Return the name, value and colour of each part. Values add up to the score that is missing without aids.
 
-    The parts are the share of each level, the effect of any text, and the remainder with all aids.
+    The parts are each level's share, the effect of any text, and the score that is still missing with all aids.
     """
     named: list[tuple[str, float | None, str]] = [
         (level, told.share.value, _FILLS[level]) for level, told in diagnosis.levels.items()
@@ -82,7 +82,7 @@ def _values(diagnosis: Diagnosis) -> list[tuple[str, float, str]]:
 
 
 def _parts(diagnosis: Diagnosis) -> tuple[Part, ...]:
-    """Return the parts of a bar, drawn end to end, from zero to either side."""
+    """Return the parts of a bar. They are drawn end to end, from zero to either side."""
     right = left = WIDTH / 2
     parts = []
     for name, value, fill in _values(diagnosis):

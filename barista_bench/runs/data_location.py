@@ -1,9 +1,9 @@
-"""Where the data of a run are, as its `run.json` says, and its examples.
+"""Find the data of a run by the paths in its `run.json`, and open its examples.
 
-Paths are stored twice: relative to the run folder, for when both move together, and absolute, for when the data stay.
-A relative path begins with `./` or `../`; anything else is a name in the `datasets` cache or on the Hub. Data are used
-only if the examples have the run's content hash. Because a run folder may come from a stranger, the paths that it names
-are only read where they are (a built dataset, a frozen file or a cache entry); nothing is searched for or fetched.
+Each path is stored twice. The relative path helps if run folder and data move together, the absolute path if the data
+stay. A relative path begins with `./` or `../`. Any other text is a name in the `datasets` cache or on the Hub. Data
+are used only if the examples have the run's content hash. A run folder may come from a stranger. So its paths are only
+read in place (a built dataset, a frozen file or a cache entry), and nothing is searched for or fetched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from barista_bench.runs.run_folder import OWN_EXAMPLES, Place, RunData, RunDescr
 
 
 def data_location(folder: Path, data: str | None, root: str | Path | None, limit: int | None) -> RunData:
-    """Return the `data` of a `run.json` that will be in `folder`; `data` is None for examples stored in the folder."""
+    """Return the `data` entry for the `run.json` in `folder`.
+
+    `data` is None if the examples are stored in the folder.
+    """
     path: tuple[str, str | None] = (data or f"./{OWN_EXAMPLES}", None)
     if data and Path(data).exists():
         path = _relative_and_absolute(folder, data)
@@ -31,7 +34,7 @@ def data_location(folder: Path, data: str | None, root: str | Path | None, limit
 
 
 def moved_data(data: RunData, before: Path, now: Path) -> RunData:
-    """Return the same location as `data_location`, as seen from another run folder."""
+    """Return the same location with paths relative to the run folder `now` instead of `before`."""
 
     def moved_path(path: str | None) -> str | None:
         return _relative_and_absolute(now, before / path)[0] if path and path.startswith(".") else path
@@ -40,7 +43,7 @@ def moved_data(data: RunData, before: Path, now: Path) -> RunData:
 
 
 def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
-    """Return a path relative to the folder, if both are on one drive, and absolute."""
+    """Return a path relative to the folder (if both are on one drive), and the absolute path."""
     absolute = Path(path).resolve()
     try:
         relative = Path(os.path.relpath(absolute, folder.resolve())).as_posix()
@@ -53,12 +56,12 @@ def open_run_examples(folder: Path, description: RunDescription, data: Place, ro
     """Open the examples of a run.
 
     Args:
-        data: their current location; None tries the recorded relative and absolute paths, and then the files beside the
+        data: current location of the data. None tries the recorded relative and absolute paths, then files next to the
             run folder.
-        root: current location of the videos of a linked set; None searches in the same way, by name.
+        root: current location of the videos of a linked set. None searches the same places by name.
 
     Raises:
-        DataError: the examples are missing, or differ from the run's.
+        DataError: the examples are missing, or differ from the examples of the run.
     """
     identity, stored = description.identity, description.data
     refusals: list[BaristaError] = []
@@ -91,7 +94,7 @@ def open_run_examples(folder: Path, description: RunDescription, data: Place, ro
 
 
 def data_places(folder: Path, written: str, absolute: str | None) -> Iterator[str | Path]:
-    """Yield the places that a path of a run's data may mean, most likely first.
+    """Yield the places that a data path of a run may mean, most likely first.
 
     Later places are searched only when requested.
     """
@@ -110,7 +113,10 @@ def _is_dataset(path: Path) -> bool:
 
 
 def _root(folder: Path, stored: RunData) -> str | Path | None:
-    """Return the folder of the videos; the first place if none has them, for uses that do not need videos."""
+    """Return the folder of the videos.
+
+    If no place has the videos, return the first place, since some uses need no videos.
+    """
     root, absolute = stored.root, stored.absolute_root
     if root is None or not root.startswith("."):
         return root

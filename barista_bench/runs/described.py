@@ -1,6 +1,6 @@
-"""Describe a run's model, wording and prices wherever they are written or read.
+"""Define how a run's model, wording and prices are written and read.
 
-Imports little, since a leaderboard Space reads it (`hub/board.py`).
+This module imports little, since a leaderboard Space loads it (`hub/board.py`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.reading import Strict, first_complaint, load_yaml, read_bounded
 
 MAX_REPETITIONS = 1000
-"""Repetitions of a run."""
+"""Maximum repetitions of a run."""
 SHORT = 12
-"""Characters that are shown of hashes."""
+"""Number of characters of a hash that are shown."""
 Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING_PATTERN)]
 """The name of the wording that was asked (`PromptTexts.wording`)."""
 
@@ -40,7 +40,7 @@ class ModelInfo(Strict):
 
     @property
     def label(self) -> str:
-        """Return the model's name for comparisons; an adapter, by its content, and worked examples make it another."""
+        """Return the model's name for comparisons. The adapter's content and worked examples are part of the name."""
         adapter, shots = self.settings.get("adapter"), self.settings.get("shots")
         name = f"{self.name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else self.name
         return f"{name} + {shots} shots" if isinstance(shots, int) else name
@@ -49,12 +49,12 @@ class ModelInfo(Strict):
 DECISION_FILE = "decision.json"
 """The decision of a run that stopped early; in a run folder, and in the folder of a judge."""
 MAX_FILE = 2**20
-"""Bytes of a file of prices."""
+"""Maximum bytes of a price file."""
 _Price = Annotated[float, Field(ge=0, le=1e9)]
 
 
 class Prices(BaseModel):
-    """US dollars per million tokens. Without `cached_input`, cached tokens have the price of other input.
+    """US dollars per million tokens. If `cached_input` is not set, cached tokens have the price of other input.
 
     `input` and `output` are None if the price is unknown.
     """
@@ -66,7 +66,9 @@ class Prices(BaseModel):
     cached_input: _Price | None = None
 
     def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float | None:
-        """Return US dollars, to six decimals; None without prices. `cached_tokens` are part of the input tokens.
+        """Return the cost in US dollars to six decimals, or None without prices.
+
+        `cached_tokens` are part of the input tokens.
 
         >>> Prices(input=2.0, output=8.0).cost(1_000_000, 500_000), Prices().cost(1, 1)
         (6.0, None)
@@ -86,7 +88,7 @@ class _ModelPrices(Prices):
 
 
 class _PriceList(RootModel[dict[str, _ModelPrices]]):
-    """A price file: each model's prices by its name."""
+    """A price file. It maps each model's name to its prices."""
 
 
 def read_prices(path: Path, model: str) -> Prices:
@@ -94,7 +96,7 @@ def read_prices(path: Path, model: str) -> Prices:
     model.
 
     Args:
-        model: its name in the file: without `served:` and without the prefix of an ablation.
+        model: the model's name in the file, without `served:` and without an ablation's prefix.
 
     Raises:
         ConfigError: the file is missing, malformed, or lacks the model.

@@ -1,7 +1,7 @@
 """Compare two run folders: settings, and the question, answer and scores of each sample.
 
-Samples are matched by example and repetition, since a key covers the model and its settings too. Texts are read line by
-line, and only those of the few samples that are shown stay in memory.
+Samples are matched by example and repetition. Their keys would not match, since a key also covers the model and its
+settings. Texts are read line by line, and only the texts of shown samples stay in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One setting, by its dotted path in `run.json`, with both values as JSON; None if a run lacks it."""
+    """One setting, by its dotted path in `run.json`, with both values as JSON. A value is None if its run lacks the
+    setting.
+    """
 
     name: str
     first: str | None
@@ -52,7 +54,7 @@ class SampleChange:
 
 @dataclass(frozen=True, slots=True)
 class ScoreChange:
-    """One score over the samples that are scored in both runs: the number of differing values, and both means."""
+    """One score over the samples that both runs scored: the number of differing values, and both means."""
 
     name: str
     samples: int
@@ -66,17 +68,17 @@ class Difference:
     """The difference between two runs.
 
     Attributes:
-        settings: of `run.json`, by name.
+        settings: differing settings of `run.json`, by name.
         samples: number of samples in each run.
-        left_out: records in each run's logs that do not belong to the run; they are left out.
-        common: samples that both have.
-        counts: samples by kind. `prompt`, `media`: another prompt or other media were sent. `input`: something else
-            was asked, but not another prompt or other media as far as the logs say (another task version, or a log of
-            version 0.1). `status`: see `statuses`. `answer`, `reasoning`: another text came although the same was
-            asked. `score`: at least one figure differs.
-        statuses: (first, second) to the number of samples whose status changed so.
+        left_out: number of records in each run's logs that do not belong to the run and are left out.
+        common: number of samples that both runs have.
+        counts: number of differing samples by kind. `prompt`, `media`: the prompt or the media that were sent differ.
+            `input`: the input differs although the logs show the same prompt and media (another task version, or a log
+            of version 0.1). `status`: see `statuses`. `answer`, `reasoning`: the text differs although the input is the
+            same. `score`: at least one score differs.
+        statuses: (first status, second status) -> the number of samples with this change.
         first_samples: the first samples of each kind, by example id and repetition.
-        scores: by name, by the options that each run was started with; None where one of the runs is not scored.
+        scores: changes by score name, with the options of each run's start. None if a run is not scored.
     """
 
     first: Path
@@ -97,7 +99,7 @@ class Difference:
 
 
 class _Changes:
-    """Counts, and the first few samples of each kind regardless of their order of arrival."""
+    """Counts per kind, and the first few samples of each kind. The order of arrival does not matter."""
 
     def __init__(self, limit: int) -> None:
         self.counts, self.statuses = Counter[Kind](), Counter[tuple[str, str]]()
@@ -177,11 +179,11 @@ def _settings(first: Mapping[str, Json], second: Mapping[str, Json]) -> tuple[Se
 
 
 _DATA_PATHS = {("data", name) for name in ("path", "absolute_path", "root", "absolute_root")}
-"""Not compared as settings: the content hash shows whether the data are the same."""
+"""Paths that are not compared as settings. The content hash shows whether the data are the same."""
 
 
 def _flatten(values: Mapping[str, Json], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield paths and values as JSON, so that 0, 0.0 and false stay different; an empty mapping is a value."""
+    """Yield each path with its value as JSON, so that 0, 0.0 and false stay different. An empty mapping is a value."""
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
             yield from _flatten(value, (*path, name))
@@ -196,7 +198,7 @@ class _ScoreLine(msgspec.Struct, frozen=True):
 
 
 def _scores(folders: tuple[Path, Path], changes: _Changes) -> tuple[ScoreChange, ...] | None:
-    """Compare scores sample by sample; a sample without scores in one of the runs is skipped."""
+    """Compare scores sample by sample. A sample without scores in either run is skipped."""
     paths = [folder / SCORES_FILE for folder in folders]
     if not all(path.is_file() for path in paths):
         return None
@@ -222,7 +224,7 @@ def _scores(folders: tuple[Path, Path], changes: _Changes) -> tuple[ScoreChange,
 
 
 def _score_lines(path: Path) -> dict[tuple[str, int], _ScoreLine]:
-    """Return lines by example and repetition; of two lines of one sample the first."""
+    """Return lines by example and repetition. If a sample has two lines, the first counts."""
     decode = msgspec.json.Decoder(_ScoreLine).decode
     lines: dict[tuple[str, int], _ScoreLine] = {}
     for _, line in read_json_lines(path, MAX_LINE, decode, what="no figures of a sample", remedy="score the run again"):
@@ -245,8 +247,9 @@ _WIDTH = 80
 
 
 def as_text(difference: Difference) -> str:
-    """Return a difference as plain lines for people. Model texts are shortened, and their control characters
-    escaped.
+    """Return a difference as readable lines.
+
+    Model texts are shortened, and their control characters are escaped.
     """
     lines = [f"First:  {make_printable(str(difference.first))}", f"Second: {make_printable(str(difference.second))}"]
     lines.append("Settings" if difference.settings else "Settings: all the same")
@@ -290,7 +293,7 @@ def _arrow(first: object, second: object) -> str:
 
 
 def _shorten_both(first: str | None, second: str | None) -> str:
-    """Return two texts; long ones start shortly before their first difference."""
+    """Shorten two texts. Long texts start shortly before their first difference."""
     a, b = first or "", second or ""
     parting = next((position for position, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     start = max(0, parting - _WIDTH // 4) if max(len(a), len(b)) > _WIDTH else 0

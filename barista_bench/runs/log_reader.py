@@ -1,13 +1,13 @@
-"""Read all logs of a run folder together, decide which record of each sample counts, and compact and merge logs.
+"""Read all logs of a run folder together, choose the record of each sample that counts, and compact and merge logs.
 
-`run_records` defines the rule for scoring, comparing and resuming. A record counts if its line is valid
-(`sample_log.py`), its example belongs to the run and its repetition is in range, its fingerprint is the one that
-`inputs.jsonl` has for that example, and its key matches these and the model and settings in `run.json`. Other records
-are left out before the records of a sample are compared, so they hide none, and their samples are asked again. Nothing
-deletes them.
+`run_records` defines the rule for scoring, comparing and resuming. A record counts under four conditions. Its line is
+valid (`sample_log.py`). Its example belongs to the run, and its repetition is in range. Its fingerprint equals the
+example's fingerprint in `inputs.jsonl`. Its key matches these values and the model and settings in `run.json`. Other
+records are left out before the records of a sample are compared. So they do not hide a valid record, and their samples
+are asked again. They are never deleted.
 
-`StepLog` logs the intermediate answers of tasks that ask in several steps (`Task.follow_up`) separately from the
-samples: a run that stopped between two steps resumes at the second, and readers of samples need not tell them apart.
+Some tasks ask in several steps (`Task.follow_up`). `StepLog` logs their intermediate answers separately from the
+samples. A run that stopped between two steps resumes at the second step, and readers of samples never see steps.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ from barista_bench.runs.run_folder import (
 
 log = logging.getLogger(__name__)
 _REPEATED = ("example_id", "fingerprint", "prompt", "media")
-"""Fields whose texts all repetitions of an example share."""
+"""Fields with the same text in all repetitions of an example."""
 
 
 def _open_logs(folder: str | Path, stack: ExitStack) -> Sequence[tuple[Path, BinaryIO]]:
-    """Open all logs of a folder together: their content stays readable even if they are compacted meanwhile."""
+    """Open all logs of a folder at once. Their content stays readable even if another process compacts the logs."""
     while True:
         try:
             return [(path, stack.enter_context(path.open("rb"))) for path in log_files(folder)]
         except FileNotFoundError:
-            continue  # compacted between listing and opening: its lines are in another file now
+            continue  # compacted between listing and opening; another file has its lines now
 
 
 class LogLine(NamedTuple):
-    """The place of a record: its file in `LogReader.paths`, and its byte offset. Lines sort in their order on disk."""
+    """The place of a record: its file (an index of `LogReader.paths`) and its byte offset. Lines sort as on disk."""
 
     file: int
     offset: int
@@ -79,18 +79,20 @@ class LogLine(NamedTuple):
 
 
 class LogReader:
-    """A consistent view of a run folder's logs. Use as a context manager.
+    """Gives a consistent view of a run folder's logs. Use as a context manager.
 
     The first pass over the files finds which lines count.
 
     Args:
         folder: a run folder.
-        identify: returns the identity of a record; one record per identity counts. None leaves the record out.
-        keep: keep all counting records in memory; otherwise each is read again on request, and no text stays in memory.
+        identify: returns the identity of a record. One record per identity counts. A record with identity None is left
+            out.
+        keep: whether all counting records stay in memory. Otherwise each record is read again on request, and no text
+            stays in memory.
 
     Attributes:
-        line_count: records on disk, including superseded ones and excluding those left out.
-        left_out: finished records that `identify` left out.
+        line_count: number of records on disk, including superseded records and excluding left-out records.
+        left_out: number of finished records that `identify` left out.
         counting_lines: identity -> line of the record that counts, in the order of files and lines.
     """
 
@@ -132,14 +134,14 @@ class LogReader:
                 line = LogLine(number, offset, is_finished)
                 if before is None or not before.is_finished:
                     counting_lines[identity] = line
-                    if self._keep:  # repeated texts share the strings of earlier records
+                    if self._keep:  # equal texts reuse the strings of earlier records
                         repeated_texts = {name: getattr(record, name) for name in _REPEATED}
                         shared_texts = {name: texts.setdefault(text, text) for name, text in repeated_texts.items()}
                         self._records[identity] = msgspec.structs.replace(record, **shared_texts)
                 elif is_finished:
                     second_answers.append((before, line))
         self.counting_lines = dict(sorted(counting_lines.items(), key=lambda item: item[1]))
-        # An interrupted merge leaves copies of a line; two answers to one question are a mistake.
+        # Copies of a line come from an interrupted merge. Two different answers to one question are a mistake.
         different = sum(self.line(first) != self.line(second) for first, second in second_answers)
         if different:
             log.warning(
@@ -147,7 +149,7 @@ class LogReader:
             )
 
     def line(self, line: LogLine) -> bytes:
-        """Return the line as it is on disk, with its line end."""
+        """Return the bytes of a line on disk, including its line end."""
         file = self._files[line.file]
         file.seek(line.offset)
         return file.readline(MAX_LINE)
@@ -156,7 +158,7 @@ class LogReader:
         """Return the record of a line.
 
         Raises:
-            DataError: the file was changed in place since the first pass.
+            DataError: the file was changed in place after the first pass.
         """
         record = decode_record(self.line(line))
         if record is None:
@@ -170,8 +172,9 @@ class LogReader:
 
 
 def finished_samples(folder: str | Path) -> frozenset[bytes]:
-    """Return the `sample_digest` of all finished samples of a run folder. Reads line by line; no text stays in
-    memory.
+    """Return the `sample_digest` of each finished sample of a run folder.
+
+    The logs are read line by line, and no text stays in memory.
     """
     with ExitStack() as stack:
         records = (record for path, file in _open_logs(folder, stack) for _, record in records_of(path, file))
@@ -179,7 +182,7 @@ def finished_samples(folder: str | Path) -> frozenset[bytes]:
 
 
 def run_records(folder: Path, description: RunDescription) -> LogReader:
-    """Return the records of a run folder that count, by example id and repetition. Use as a context manager.
+    """Return a reader of the records that count, by example id and repetition. Use as a context manager.
 
     Raises:
         DataError: `inputs.jsonl` cannot be read, or a log has another version.
@@ -200,9 +203,9 @@ def run_records(folder: Path, description: RunDescription) -> LogReader:
 
 
 def answers_only(folder: Path, description: RunDescription, asked: Mapping[str, str]) -> bool:
-    """Whether a folder has exactly these questions, and only answers of this model with these settings.
+    """Return whether a folder has exactly these questions, and only answers of this model with these settings.
 
-    `asked` maps example ids of a run to fingerprints.
+    `asked` maps the example ids of a run to fingerprints.
     """
     try:
         if read_inputs(folder) != asked:
@@ -222,7 +225,10 @@ def answers_only(folder: Path, description: RunDescription, asked: Mapping[str, 
 
 
 def _fingerprints(folder: Path) -> Mapping[str, str | None]:
-    """Return example id -> fingerprint; None for all examples of an imported run, which was asked elsewhere."""
+    """Map each example id to its fingerprint.
+
+    All fingerprints are None for an imported run, which another program asked.
+    """
     own_examples = folder / OWN_EXAMPLES
     if (folder / INPUTS_FILE).exists() or not own_examples.exists():
         return read_inputs(folder)
@@ -236,7 +242,7 @@ def _example_id(line: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """The number of records before and after, and the bytes saved."""
+    """The number of records before and after compaction, and the bytes saved."""
 
     before: int
     after: int
@@ -247,8 +253,8 @@ def compact(folder: str | Path) -> Compaction:
     """Merge all logs of a run folder into `samples.jsonl` and drop superseded, truncated and damaged lines.
 
     Lines are copied byte for byte, so fields of later versions survive. The merged file is complete on disk before it
-    replaces the old one; only then are the ranks' files removed, in order. If the process is killed in between, the
-    folder reads as before, and the next call finishes the work.
+    replaces the old file. Then the files of the ranks are removed in order. If the process is killed in between, the
+    folder still reads the same, and the next call finishes the work.
 
     Raises:
         ConfigError: a run is writing to the folder.
@@ -257,14 +263,15 @@ def compact(folder: str | Path) -> Compaction:
     folder = Path(folder)
     merged = folder / LOG_FILE
     with ExitStack() as stack:
-        # A log that another process creates after this point is not locked here, so it is not removed.
+        # If another process creates a log after this point, the log is not locked here and therefore not removed.
         locked_logs = _lock_all(folder, stack)
         reader = stack.enter_context(LogReader(folder))
         if not reader.paths:
             raise DataError(f"{folder}: no sample log here. Fix: name the folder of a run")
         size = sum(path.stat().st_size for path in reader.paths)
         _write_merged(reader, merged)
-        # Upwards: among failed records of a key the last file's counts, so it must be removed last.
+        # Remove in ascending order. Among failed records of a key the last file's record counts, so that file must go
+        # last.
         for path in locked_logs:
             if path != merged:
                 path.unlink()
@@ -274,10 +281,10 @@ def compact(folder: str | Path) -> Compaction:
 
 
 def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
-    """Lock every existing log and the merged one; return the existing logs."""
+    """Lock every existing log and the merged log. Return the existing logs."""
     logs = log_files(folder)
     if not logs:
-        return []  # nothing to do, and no lock file to leave behind
+        return []  # there is nothing to do, so no lock file is left behind
     for path in sorted({folder / LOG_FILE, *logs}):
         try:
             stack.enter_context(log_lock(path).acquire(timeout=LOCK_WAIT, poll_interval=0.02))
@@ -289,7 +296,7 @@ def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
 def _write_merged(reader: LogReader, merged: Path) -> None:
     for leftover in merged.parent.glob(
         f".{merged.name}.*.partial"
-    ):  # left by a killed call, since this process holds the lock
+    ):  # a killed call left it, since this process holds the lock
         leftover.unlink()
     with atomic_write(merged, durable=True) as partial, partial.open("wb") as file:
         for line in reader.counting_lines.values():
@@ -297,17 +304,17 @@ def _write_merged(reader: LogReader, merged: Path) -> None:
 
 
 def merge(folders: Sequence[Path], out: Path) -> Compaction:
-    """Write the run folder `out` from folders of one run: same examples, model and settings.
+    """Merge several folders of one run (same examples, model and settings) into the run folder `out`.
 
-    Of the records of one sample, the same one counts as if all logs were in one folder, in the order of `folders`.
-    Verdicts of judges are left out: they depend on all answers together.
+    The record of a sample that counts is chosen as if all logs were in one folder, in the order of `folders`. Verdicts
+    of judges are left out, since they depend on all answers together.
 
     Args:
         out: a new or empty folder.
 
     Raises:
-        ConfigError: the runs differ in a condition or a question (names it), one is named twice or is being written, or
-            `out` is not empty.
+        ConfigError: the runs differ in a condition or a question (the message names it), a run is named twice or is
+            being written, or `out` is not empty.
         DataError: a folder is not a run, or its files are damaged.
     """
     if len({folder.resolve() for folder in folders}) < max(2, len(folders)):
@@ -332,7 +339,7 @@ def merge(folders: Sequence[Path], out: Path) -> Compaction:
             shutil.copyfile(decided / DECISION_FILE, merged / DECISION_FILE)
         compaction = compact(merged)
         for path in merged.glob("*.lock"):
-            path.unlink()  # no other process uses this folder yet
+            path.unlink()  # no other process uses this folder
     return compaction
 
 
@@ -352,22 +359,22 @@ def _refuse_other_conditions(first: Path, before: RunDescription, folder: Path, 
 
 @dataclass(slots=True)
 class StepLog:
-    """The steps of a run folder: earlier starts' steps by `sample_digest`, and a log for those of this start."""
+    """The steps of a run folder: the steps of earlier starts by `sample_digest`, and a log for new steps."""
 
     log: SampleLog
     earlier_steps: Mapping[bytes, SampleRecord]
 
     def logged_steps(self, key: str, fingerprint: str, example_id: str, repetition: int) -> tuple[SampleRecord, ...]:
-        """Return the steps of a sample that earlier starts have logged."""
+        """Return the steps of a sample that earlier starts logged."""
         return logged_steps(self.earlier_steps, key, fingerprint, example_id, repetition)
 
     def append(self, record: SampleRecord, steps: Sequence[SampleRecord]) -> None:
-        """Log `record`, which has the key of its sample, as the step after `steps`."""
+        """Log `record` as the step after `steps`. Its key is the key of the sample."""
         self.log.append(msgspec.structs.replace(record, key=step_key(record.key, steps)))
 
 
 def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
-    """Return the steps of all processes, by `sample_digest`. Of two records of one step the first counts."""
+    """Return the steps of all processes by `sample_digest`. If a step has two records, the first counts."""
     steps: dict[bytes, SampleRecord] = {}
     for path in step_files(folder):
         for record in read_records(path):
@@ -393,5 +400,5 @@ def step_files(folder: Path) -> list[Path]:
 
 
 def step_key(key: str, before: Sequence[SampleRecord]) -> str:
-    """Return the key of a step of the sample `key`: its question depends on the answers before it."""
+    """Return the key of the next step of the sample `key`. Its question depends on the earlier answers."""
     return digest(key, "step", [step.text for step in before])

@@ -1,6 +1,7 @@
-"""A run folder: its files, and `run.json`, which describes the samples.
+"""Define the files of a run folder and its `run.json`, which describes the samples.
 
-`run.json` is checked against one schema whenever it is written or read, since a run folder may come from others.
+`run.json` is checked against one schema whenever it is written or read, since a run folder may come from another
+person.
 """
 
 from __future__ import annotations
@@ -45,21 +46,21 @@ log = logging.getLogger(__name__)
 
 CONFIG_FILE = "run.json"
 JUDGES = "judges"
-"""Folder of a folder for each judge of the run."""
+"""Folder with one subfolder per judge of the run."""
 JUDGE_FILE = "judge.json"
 OWN_EXAMPLES = "examples.jsonl"
-"""The examples of an imported run, stored in its folder: it can be scored without its source files."""
+"""File with the examples of an imported run. So the run can be scored without its source files."""
 MAX_BYTES = 16 * 2**20
-"""Maximum bytes of a `run.json`; prompts may have a MiB each."""
+"""Maximum bytes of a `run.json`. Each prompt may have a MiB."""
 _MAX_DEPTH = 16
 _MAX_TEXT = 10_000
-"""Characters of a setting, or of the model's name."""
+"""Maximum characters of a setting or of the model's name."""
 _START_AGAIN = "start the run with the same command again, which keeps its answers and writes this file again"
 _VERSIONED_PACKAGES = ("datasets", "torch", "transformers", "llguidance", "openai", "av", "pillow", "numpy")
 
 
 def _checked_json(value: object, depth: int = 0) -> object:
-    """Check JSON that every part of the package can write and show: numbers and texts of usual size, little nesting."""
+    """Refuse JSON that a part of the package cannot write or show: huge numbers, long texts, deep nesting."""
     if isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:  # rejects NaN too
         raise ValueError("holds a number that is not finite, or too large")
     if isinstance(value, str) and len(value) > _MAX_TEXT:
@@ -74,7 +75,7 @@ def _checked_json(value: object, depth: int = 0) -> object:
 
 _Json = Annotated[Any, AfterValidator(_checked_json)]
 Place: TypeAlias = str | Path | None
-"""Current location of data; None for the location in `run.json`."""
+"""Current location of data, or None for the location in `run.json`."""
 
 
 class _Part(BaseModel):
@@ -92,7 +93,7 @@ class RunModel(ModelInfo):
 
     @property
     def asked_as(self) -> dict[str, Any]:
-        """Return the part of a sample's key that names the model; prompts depend on the box format."""
+        """Return the part of a sample's key that names the model. It has the box format, since prompts depend on it."""
         return self.model_dump(exclude={"box_format"})
 
 
@@ -111,7 +112,7 @@ class RunIdentity(_Part):
 
 
 class ChosenPart(_Part):
-    """The part of a set that a run asks: the choice in words, the number of examples of the set, and the ids."""
+    """The part of a set that a run asks: the choice in words, the size of the set, and the ids of the part."""
 
     words: Line
     of: Annotated[int, Field(ge=1, le=MAX_NUMBER)]
@@ -119,7 +120,7 @@ class ChosenPart(_Part):
 
 
 class RunData(_Part):
-    """The paths of the data, and the number of examples that the run was limited to."""
+    """The paths of the data, and the limit on the number of examples."""
 
     path: str
     absolute_path: str | None = None
@@ -147,8 +148,8 @@ class ImportedFolder(_Part):
 class RunDescription(_Part):
     """The content of `run.json`.
 
-    `barista_bench` is the version that wrote it; `imported` describes the source of an imported run; `name` is the
-    user's name for the model, not part of its identity.
+    `barista_bench` is the version that wrote the file. `imported` describes the source of an imported run. `name` is
+    the user's name for the model and is not part of its identity.
     """
 
     barista_bench: Line
@@ -162,15 +163,18 @@ class RunDescription(_Part):
     options: dict[str, _Json] = {}
     prices: Prices = Prices()
     training_videos: Annotated[list[Sha256], Field(validate_default=True)] = []
-    """SHA-256 of the recorded training videos of the run's checkpoint and adapter."""
+    """SHA-256 of each recorded training video of the run's checkpoint and adapter."""
     trained_on: list[Sha256] = []
-    """The `training_videos` that occur in the run's examples, for people. Scoring determines them again."""
+    """The `training_videos` that occur in the run's examples.
+
+    This list is for people, and scoring computes it again.
+    """
     imported: list[ImportedFolder] = []
 
     @field_validator("training_videos")
     @classmethod
     def _check_training_videos(cls, videos: list[Sha256], info: ValidationInfo) -> list[Sha256]:
-        """Check the digest of the videos, which is part of the model's identity and of every sample's key."""
+        """Check the digest of the videos. It is part of the model's identity and of every sample's key."""
         settings = info.data["identity"].model.settings if "identity" in info.data else {}
         if settings.get("training_videos", videos_digest(videos)) != videos_digest(videos):
             raise ValueError("are not those that identity.model.settings.training_videos is the digest of")
@@ -182,20 +186,20 @@ class RunDescription(_Part):
 
     @property
     def all_options(self) -> dict[str, Any]:
-        """Return the task's options that the run was started with."""
+        """Return the task options with which the run was started."""
         return {**self.options, **self.identity.options}
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedTask:
-    """One task of a run before anything is asked.
+    """One task of a run, opened before anything is asked.
 
     Args:
         data: source of the examples.
-        only: ids of the examples to ask; None for all.
-        aids: its aids, if they are made already.
-        part: the choice of which `examples` are the result; None for all.
-        change: a change of each request, such as by an aid. `aid_lines` are what it tells, as JSON.
+        only: ids of the examples to ask, or None for all.
+        aids: the aids of the task, if they are already made.
+        part: the choice that selected `examples`, or None if the set is complete.
+        change: a change of each request, for example by an aid. `aid_lines` holds the aids as JSON.
     """
 
     task: Task
@@ -210,7 +214,7 @@ class OpenedTask:
 
 
 def other_options(task: Task) -> dict[str, OptionValue]:
-    """Return the options of a task except the protocol, which records store separately."""
+    """Return the options of a task except the protocol. Records store the protocol separately."""
     return {name: value for name, value in task.chosen.items() if name != "protocol"}
 
 
@@ -229,10 +233,10 @@ def run_description(
     versions: Mapping[str, str] = {"barista_bench": __version__},
     **other_fields: object,
 ) -> RunDescription:
-    """Return the description of the run folder `folder`; the defaults are those of imported runs.
+    """Return the description of the run folder `folder`. The defaults suit imported runs.
 
     Raises:
-        DataError: it could not be read back.
+        DataError: the description could not be read back.
     """
     description = {
         "barista_bench": __version__,
@@ -262,7 +266,7 @@ def read_run(folder: str | Path) -> RunDescription:
     """Return the description of a run folder.
 
     Raises:
-        DataError: the folder has no valid `run.json`; names file and field.
+        DataError: the folder has no valid `run.json`. The message names the file and the field.
     """
     path = Path(folder) / CONFIG_FILE
     remedy = _START_AGAIN if log_files(Path(folder)) else "run `barista-bench run`"
@@ -278,14 +282,14 @@ def _parse_description(description: object, path: Path) -> RunDescription:
 
 
 def claim(folder: Path, description: RunDescription, is_answered: Callable[[], bool] = lambda: False) -> None:
-    """Write the run's description, or check that the folder belongs to this run. `runs` may change between starts.
+    """Write the run's description, or check that the folder belongs to this run.
 
     Args:
-        is_answered: whether the folder's logs hold answers to this very run, and no others: then a lost or damaged
-            description is written again.
+        is_answered: returns whether the folder's logs hold answers of this run and no other answers. Then a lost or
+            damaged description is written again.
 
     Raises:
-        ConfigError: the folder holds another run, or its description is lost or damaged.
+        ConfigError: the folder holds another run, or its description is missing or damaged.
         DataError: a log has another version.
     """
     logs = log_files(folder)
@@ -314,9 +318,7 @@ def claim(folder: Path, description: RunDescription, is_answered: Callable[[], b
 
 
 def _rules(description: RunDescription) -> tuple[str, int, str]:
-    """Return facts that the logs do not contain and that are trusted: the rules for reading answers, and the split's
-    name.
-    """
+    """Return the facts that the logs cannot confirm: the rules for reading answers, and the split's name."""
     return description.protocol, description.identity.task_version, description.identity.split
 
 
@@ -326,7 +328,7 @@ def write_run(folder: Path, description: RunDescription) -> None:
 
 
 def _with_known_prompts(description: RunDescription, other: RunDescription) -> RunDescription:
-    """Return the description with the other's digest of prompts if it has none. Each example is checked anyway."""
+    """Fill in a missing digest of prompts from the other description. The prompt of each example is checked anyway."""
     if description.identity.prompts_hash is not None:
         return description
     identity = description.identity.model_copy(update={"prompts_hash": other.identity.prompts_hash})
@@ -334,7 +336,7 @@ def _with_known_prompts(description: RunDescription, other: RunDescription) -> R
 
 
 def first_difference(before: RunDescription, now: RunDescription) -> tuple[str, object, object] | None:
-    """Return the first condition that differs between two runs: its name and both values; None if all are equal."""
+    """Return the name and both values of the first condition that differs between two runs, or None."""
     old, new = (
         {
             "limit": run.data.limit,
@@ -360,7 +362,7 @@ def package_versions() -> dict[str, str]:
     return {name: _version(name) for name in _VERSIONED_PACKAGES}
 
 
-@cache  # cached per process, since each version is read from a file
+@cache  # each version is read from a file, so the result is cached
 def _version(name: str) -> str:
     try:
         return metadata.version(name)
@@ -369,5 +371,5 @@ def _version(name: str) -> str:
 
 
 def judge_folders(run: str | Path) -> list[Path]:
-    """Return the folders of all judges of a run, by name; `judge_folder.py` describes their content."""
+    """Return the folders of all judges of a run, sorted by name. `judge_folder.py` describes their content."""
     return sorted(path.parent for path in (Path(run) / JUDGES).glob(f"*/{JUDGE_FILE}"))

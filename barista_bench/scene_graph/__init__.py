@@ -1,4 +1,4 @@
-"""The per-frame scene graph: read, check, query and write the BARISTA release format."""
+"""Read, check, query and write per-frame scene graphs in the BARISTA release format."""
 
 from barista_bench.scene_graph.coverage import LAYERS as LAYERS, Coverage as Coverage
 from barista_bench.scene_graph.masks import Rle as Rle, decode_mask as decode_mask, encode_mask as encode_mask

@@ -1,4 +1,6 @@
-"""The spans of a video that are annotated completely. Elsewhere, a missing annotation is not evidence of absence."""
+"""Find the completely annotated spans of a video. Outside these spans, a missing annotation is no evidence of
+absence.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,13 @@ from barista_bench.scene_graph.release import Layer, ReleaseCoverage, ReleaseRan
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 _Spans = list[tuple[int, int]]
-"""Spans [start, end), sorted, that do not touch each other."""
+"""Sorted spans [start, end) that do not touch each other."""
 
 
 class Coverage:
-    """The `coverage` of an annotation file; without it everything is complete. Spans [start, end) are cut to the
-    video.
+    """The `coverage` of an annotation file.
+
+    Without `coverage`, all annotations are complete. Spans [start, end) are cut to the video.
     """
 
     def __init__(self, record: ReleaseCoverage | None, frame_count: int) -> None:
@@ -31,7 +34,7 @@ class Coverage:
         self._hands = {object_id: merged_spans(ranges) for object_id, ranges in record.hands.items()}
 
     def covers_layer(self, layer: Layer, start: int = 0, end: int | None = None) -> bool:
-        """Whether a section is complete in a span; by default in the complete video."""
+        """Whether a section is complete in a span, by default the whole video."""
         return self._is_covered(self._layers.get(layer), start, end)
 
     def covers_category(self, name: str, start: int = 0, end: int | None = None) -> bool:
@@ -39,13 +42,15 @@ class Coverage:
         return self._is_covered(self._categories.get(name.lower()), start, end)
 
     def covers_hand(self, object_id: str | None, start: int, end: int) -> bool:
-        """Whether everything that a hand touches in a span is recorded; for None, whether all relations are."""
+        """Whether everything that a hand touches in a span is recorded. For None, whether all relations are
+        recorded.
+        """
         return self.covers_layer("relations", start, end) or self._is_covered(
             self._hands.get(object_id or ""), start, end
         )
 
     def annotated_frames(self, start: int, end: int) -> NDArray[np.int64]:
-        """Return the frames of a span on which objects are annotated at all, sorted."""
+        """Return the sorted frames of a span on which objects are annotated at all."""
         low, high = max(0, start), min(end, self.frame_count)
         spans = self._frames if self.is_partial else [(low, high)]
         return np.concatenate([np.arange(0), *(np.arange(max(a, low), min(b, high)) for a, b in spans)])
@@ -60,7 +65,7 @@ class Coverage:
 
 
 def merged_spans(ranges: Iterable[ReleaseRange]) -> _Spans:
-    """Return the same frames as sorted spans [start, end), without empty, touching or overlapping ones."""
+    """Return sorted spans [start, end) with the same frames, without empty, touching or overlapping spans."""
     joined: _Spans = []
     for start, end in sorted((span.image_id_start, span.image_id_end) for span in ranges):
         if joined and start <= joined[-1][1]:

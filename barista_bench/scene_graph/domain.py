@@ -1,6 +1,7 @@
-"""A domain: names, predicates, values and their relations, as data in one YAML file.
+"""Define a domain: names, predicates and values with the relations between them, as data in one YAML file.
 
-`domain.yaml` beside this module describes coffee making. For videos of another kind, copy it and name the copy.
+`domain.yaml` beside this module describes coffee making. For videos of another kind, copy the file, change the copy,
+and give its path.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.reading import load_yaml, read_bounded
 
 MAX_BYTES = 2**22
-"""Largest domain file that is read."""
+"""Maximum number of bytes of a domain file."""
 _REMEDY = "compare with the domain.yaml of the package"
 Side: TypeAlias = Literal["left", "right"]
 ValueRelation: TypeAlias = Literal["synonym", "compatible", "exclusive"]
 
 
 class DomainRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of the file's records: unknown keys are errors."""
+    """The base of the file's records. Unknown keys are errors."""
 
 
 class VerbForms(DomainRecord, frozen=True):
@@ -41,11 +42,13 @@ class VerbForms(DomainRecord, frozen=True):
 
 
 class PlaceWords(DomainRecord, frozen=True):
-    """The words of a spatial predicate between two names, its inverse, and the predicates that it excludes for the same
-    pair.
+    """The words of a spatial predicate between two names.
 
-    `is_part`: the first thing is a part of the second. `belongs`: the second thing distinguishes the first from others,
-    as in the lid of the jar. `enclosed`: the words if the first thing is inside the outline of the second.
+    The record also has the inverse predicate, and the predicates that this one excludes for the same pair.
+
+    `is_part` means that the first thing is a part of the second. `belongs` means that the second thing distinguishes
+    the first from others, as in the lid of the jar. `enclosed` has the words for a first thing that is inside the
+    outline of the second.
     """
 
     words: str
@@ -60,8 +63,8 @@ class AttributeWords(DomainRecord, frozen=True):
     """Relations between the values of one attribute type.
 
     Args:
-        dimensions: lists of values that exclude each other; an entry that is a list holds synonyms of one value. Values
-            of different dimensions can hold together.
+        dimensions: lists of values that exclude each other. An entry that is itself a list contains synonyms of one
+        value. Values of different dimensions can hold together.
         compatible: pairs within a dimension that can hold at the same moment.
     """
 
@@ -70,7 +73,7 @@ class AttributeWords(DomainRecord, frozen=True):
 
     @property
     def groups(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
-        """Return `dimensions`, each value with all of its words."""
+        """Return `dimensions` with each value as a tuple of all its words."""
         return tuple(
             tuple((entry,) if isinstance(entry, str) else entry for entry in dimension) for dimension in self.dimensions
         )
@@ -84,9 +87,10 @@ class AttributeWords(DomainRecord, frozen=True):
 class Lengths(DomainRecord, frozen=True):
     """Durations in seconds.
 
-    They are: a gap in an annotation that is not an event; the time around a queried moment that must be constant, and
-    its minimum distance from a gradual change of value; a HanDyVQA clip; the shortest and longest clip of one ViSTa
-    action, of which at least `action_frames` images are shown.
+    `gap` is a gap in an annotation that is not an event. `margin` is the time around a queried moment that must be
+    constant. `gradual` is the minimum distance of this moment from a gradual change of value. `clip` is the duration of
+    a HanDyVQA clip. `action_min` and `action_max` are the durations of the shortest and longest clip of one ViSTa
+    action. At least `action_frames` images of an action are shown; this is a count, not a duration.
     """
 
     gap: float = 0.5
@@ -99,19 +103,19 @@ class Lengths(DomainRecord, frozen=True):
 
 
 PromptWord: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f-\x9f{}]+\Z", max_length=500)]
-"""One line without braces, which mark places."""
+"""One line without braces, since braces mark places."""
 
 
 class PromptWords(DomainRecord, frozen=True):
-    """The words of a domain in packaged prompts and rubrics, at their places `{domain.NAME}`.
+    """The words of a domain that fill the places `{domain.NAME}` in packaged prompts and rubrics.
 
     Args:
-        do, doing: activity of the filmed people: "make coffee", "making coffee".
-        lifted, carried, steadied: things with their article, in invented pictures of two hands.
-        uses_tool: simultaneous action of the right hand with a tool: "stirs with a spoon".
-        part, whole: example of a thing that belongs to another thing.
+        do, doing: the activity of the filmed people: "make coffee", "making coffee".
+        lifted, carried, steadied: things with an article, in invented pictures of two hands.
+        uses_tool: what the right hand does with a tool at the same time: "stirs with a spoon".
+        part, whole: an example of a thing that belongs to another thing, and that other thing.
         other_name: a name that may replace another name.
-        vague_name: a name that is too vague, and the thing it would name.
+        vague_name: a name that is too vague, and the thing that it would name.
         one_thing: a sentence on names that mean the same thing.
     """
 
@@ -132,8 +136,10 @@ class PhraseRules(DomainRecord, frozen=True):
     """Phrases of the task grounding: `white coffee cup held by left hand`.
 
     Args:
-        as_source: value of a relation -> words for its source, placed before the category of its target.
-        as_target: the same for its target. A value in neither mapping appears in no phrase.
+        as_source: maps the value of a relation to words for the relation's source. They come before the category of the
+        target.
+        as_target: maps the value of a relation to words for the relation's target. A value in neither mapping appears
+        in no phrase.
         no_color: values of `color` that distinguish nothing.
     """
 
@@ -148,24 +154,25 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
     Args:
         name: for people.
         categories: every object category with a short description.
-        vague: categories less specific than the attribute `type`, whose value is then the name.
-        names: name of a thing in the graph, in lower case -> its everyday name.
+        vague: categories that are less specific than the attribute `type`. The value of `type` is then the name.
+        names: maps the name of a thing in the graph, in lower case, to an everyday name.
         hands: category names of each hand.
         contact_type: relation type of contacts; `contacts` are its values.
         place_type: relation type of spatial relations; `places` are its values.
-        attributes: by attribute type.
+        attributes: relations between values, by attribute type.
         verbs: groups of activity verbs that can describe one action; groups may overlap.
-        opposites: pairs of verbs that undo each other: no action is both, even if they share a group.
+        opposites: pairs of verbs that undo each other. No action is both, even if the two verbs share a group.
         nouns: groups of names that can mean the same thing.
-        gradual: for each attribute type, the values that a thing reaches gradually.
+        gradual: the values that a thing reaches gradually, for each attribute type.
         singular: names that identify a thing even if not everything in view is annotated.
-        divisible: nouns for substances, whose parts may be in several places and states at once.
-        ongoing: attribute value -> verbs of processes that continue while a thing has it, during any other action.
-        stratum: category and attribute type whose value stratifies the videos.
-        prompts: words of the domain for packaged prompts and rubrics; None if these are never used.
-        phrases: how the task grounding names things; None if it is never asked.
+        divisible: nouns for substances. Parts of a substance may be in several places and states at once.
+        ongoing: maps an attribute value to verbs of processes that continue while a thing has this value, even during
+        other actions.
+        stratum: the category and the attribute type whose value stratifies the videos.
+        prompts: words of the domain for packaged prompts and rubrics; None if packaged texts are never used.
+        phrases: how the task grounding names things; None if this task is never asked.
         uncounted: nouns without article or number.
-        families: settings of each family of questions, by name; the family defines their form.
+        families: settings of each family of questions, by name. Each family defines the form of its settings.
     """
 
     version: Literal[1]
@@ -194,11 +201,11 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
     families: dict[str, dict[str, Any]] = {}
 
     def side(self, category: str) -> Side | None:
-        """Return the side of the hand that a category names, if any, ignoring case."""
+        """Return the side of the hand that a category names, if any. Case is ignored."""
         return next((side for side, names in self.hands.items() if category.casefold() in names), None)
 
     def relation_of(self, attribute_type: str, first: str, second: str) -> ValueRelation | None:
-        """Return the relation between two values of an attribute; None if the file lacks one of them."""
+        """Return the relation between two values of an attribute; None if the file lacks one of the values."""
         words = self.attributes.get(attribute_type)
         positions = [_position(words, value) for value in (first, second)] if words else [None, None]
         if positions[0] is None or positions[1] is None:
@@ -221,7 +228,9 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
         return noun.endswith(self.divisible)
 
     def same_noun(self, first: str, second: str) -> bool:
-        """Whether both names could mean one thing: they are equal, one ends with the other, or they share a group."""
+        """Whether both names could mean one thing: the names are equal, one ends with the other, or both share
+        a group.
+        """
         a, b = first.casefold(), second.casefold()
         if a == b or a.endswith(f" {b}") or b.endswith(f" {a}"):
             return True
@@ -229,7 +238,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def _groups_of_noun(self) -> Callable[[str], frozenset[int]]:
-        """Return the cached lookup of the groups of `nouns` for a name in lower case, which is called millions of
+        """Return a cached function from a name in lower case to its groups of `nouns`. It is called millions of
         times.
         """
 
@@ -245,13 +254,15 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
 
 
 def is_excluded(words: Mapping[str, VerbForms | PlaceWords], value: str, others: Iterable[str]) -> bool:
-    """Whether one of the others excludes a value: contacts of a hand with one thing, or places of a pair."""
+    """Whether one of `others` excludes a value. The values are contacts of a hand with one thing, or places of
+    a pair.
+    """
     known_others = [other for other in others if other in words and value in words]
     return any(other in words[value].excludes or value in words[other].excludes for other in known_others)
 
 
 def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
-    """Return (dimension, entry) of a value."""
+    """Return the position (dimension, entry) of a value."""
     for index, dimension in enumerate(words.dimensions):
         for number, entry in enumerate(dimension):
             if value == entry or (isinstance(entry, tuple) and value in entry):
@@ -260,10 +271,10 @@ def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
 
 
 def load_domain(path: Path | None = None) -> Domain:
-    """Read the domain file at `path`, or the one of coffee making if it is None.
+    """Read the domain file at `path`; by default, the domain file of coffee making.
 
     Raises:
-        ConfigError: the file cannot be read, or has content that the format does not allow.
+        ConfigError: the file cannot be read or has content that the format does not allow.
     """
     if path is None:
         return _packaged_domain()

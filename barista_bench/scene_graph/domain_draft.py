@@ -1,6 +1,6 @@
-"""Draft a domain file from a graph's words, for a person to finish, or the lines that a domain file lacks for them.
+"""Draft a domain file from a graph's words for a person to finish, or draft the lines that a domain file lacks.
 
-Each line has its count and the first place where the word occurs.
+Each line has the count of a word and the first place where the word occurs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from barista_bench.scene_graph.graph_words import (
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 FEWEST = 2
-"""Times that two verbs are said of one thing at once, or a noun and a category go together, to be proposed as alike."""
+"""Number of times that two verbs describe one thing at once, or that a noun and a category occur together, before the
+draft proposes them as alike.
+"""
 
 
 _INSTRUCTIONS = (
@@ -37,7 +39,7 @@ _INSTRUCTIONS = (
     ("Bring me the {a} and the {b}.", 2),
     ("Put away the {a}, the {b} and the {c}.", 3),
 )
-"""Instructions that make sense of most things, with how many they take."""
+"""Instructions that make sense for most things, with the number of things that each needs."""
 _PLACING = {
     "on": "Put the {a} on the {b}.",
     "in": "Put the {a} into the {b}.",
@@ -49,20 +51,20 @@ _STATES = {"open": "Open the {a}.", "close": "Close the {a}.", "closed": "Close 
 
 
 class DraftLine(NamedTuple):
-    """A line of the file; `word` is the word that it makes a proposal for."""
+    """A line of the file. `word` is the word for which the line makes a proposal."""
 
     text: str
     word: Word | None = None
 
 
 def draft(words: GraphWords, name: str) -> str:
-    """Return the domain file as YAML that `load_domain` reads, each proposal with its count and place in a comment."""
+    """Return the domain file as YAML that `load_domain` reads. A comment gives the count and place of each proposal."""
     lines = draft_lines(words, name)
     return "".join(f"{text}  # {words.note(*word)}\n" if word else f"{text}\n" for text, word in lines)
 
 
 def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
-    """Return the lines of the file, without the comments after them."""
+    """Return the lines of the file without comments."""
     file = _Draft(words)
     hands = {side: [c for (c,) in words.rank_words("category") if hand_side(c) == side] for side in ("left", "right")}
     categories = [c for (c,) in words.rank_words("category") if not hand_side(c) and c.lower() != UNNAMED]
@@ -98,7 +100,7 @@ def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
 
 
 def _flow(value: object) -> str:
-    """Return a value as YAML on one line, for any words in it."""
+    """Return a value as YAML on one line, whatever words it contains."""
     text = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix("...\n").strip()
     return text if len(text.splitlines()) < 2 else json.dumps(value)
 
@@ -127,7 +129,7 @@ class _Draft:
         self.lines += map(DraftLine, head)
 
     def main_relation_types(self) -> tuple[str, str]:
-        """Return the relation types of hands and of things that have the most records."""
+        """Return the two relation types with the most records: one for hands, and one for things."""
         counts: dict[str, Counter[str]] = {"hand": Counter(), "thing": Counter()}
         for (kind, *rest), count in self.words.counts.items():
             if kind == "relation":
@@ -153,8 +155,9 @@ class _Draft:
                 yield pair, (kind, *pair)
 
     def noun_pairs(self) -> Iterator[tuple[Sequence[str], Word]]:
-        """Yield pairs of a noun that is no annotated name in any video, and the category most often touched at the same
-        time.
+        """Yield pairs of a noun and the category that is touched most often at the same time.
+
+        The noun is not an annotated name in any video.
         """
         paired_nouns = {name.lower() for (name,) in self.words.rank_words("category")}
         paired_nouns |= {kind.lower() for (kind,) in self.words.rank_words("value", KIND)}
@@ -164,8 +167,9 @@ class _Draft:
                 yield [noun, category], ("named", noun, category)
 
     def add_attributes(self) -> None:
-        """Add each type with its mutually exclusive values: a thing has them one after the other, and no thing has both
-        at once.
+        """Add each attribute type with its mutually exclusive values.
+
+        Two values exclude each other if a thing has them one after the other, and no thing has both at once.
         """
         kinds = list(dict.fromkeys(kind for kind, _ in self.words.rank_words("value")))
         self.add("attributes:" if kinds else "attributes: {}")
@@ -243,7 +247,7 @@ class _Draft:
 
 
 def lacking_lines(words: GraphWords, domain: Domain) -> list[str]:
-    """Return the lines that a domain file lacks for these words, most frequent first, each with its count and place."""
+    """Return the lines that a domain file lacks for these words, most frequent first, each with count and place."""
     rows = [(words.counts[word], f"{line}  # {words.note(*word)}") for word, line in _lacking_words(words, domain)]
     return [line for _, line in sorted(rows, key=lambda row: (-row[0], row[1]))]
 

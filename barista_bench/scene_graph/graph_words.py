@@ -14,15 +14,15 @@ from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import UNNAMED, Attribute, Segment, VideoGraph
 
 MOST_PLACES = 3
-"""Maximum number of stored places of a word."""
+"""Maximum number of places that are stored for a word."""
 KIND = "type"
 """Attribute type that names the kind of an object."""
 Word = tuple[str, ...]
-"""The kind of a word, and the word: ("verb", "pour"), ("value", "state", "open")."""
+"""The kind of a word and the word itself: ("verb", "pour"), ("value", "state", "open")."""
 
 
 class WordPlace(NamedTuple):
-    """The place of a word: a frame of a video, the place in words, and the ids of the objects that it describes."""
+    """The place of a word: a frame of a video, a description of the place, and the ids of the described objects."""
 
     video_id: str
     frame: int
@@ -31,11 +31,11 @@ class WordPlace(NamedTuple):
 
 
 PlaceOf = Callable[..., WordPlace]
-"""The place of a frame, and of objects on it."""
+"""A function that returns the place of a frame and of objects on that frame."""
 
 
 class GraphWords:
-    """The words of scene graphs: the count of each, and its places, the first `MOST_PLACES` on separate frames."""
+    """The words of scene graphs. Each word has a count, and its first `MOST_PLACES` places on separate frames."""
 
     def __init__(self) -> None:
         self.counts: Counter[Word] = Counter()
@@ -53,7 +53,7 @@ class GraphWords:
             self.add(word, *other.places[word], count=count)
 
     def rank_words(self, *kind: str) -> list[Word]:
-        """Return the words of a kind, without the kind, most frequent first."""
+        """Return the words of a kind, most frequent first. The results do not contain the kind."""
         rows = [(word, count) for word, count in self.counts.items() if word[: len(kind)] == kind]
         return [word[len(kind) :] for word, _ in sorted(rows, key=lambda row: (-row[1], row[0]))]
 
@@ -64,7 +64,8 @@ class GraphWords:
 def words_of(video: VideoGraph) -> GraphWords:
     """Return the words of one video.
 
-    Places of words with a time state it in seconds. Synonyms and exclusions are counted by how often they occurred.
+    For a word with a time, the place states the time in seconds. Synonyms and exclusions are counted by how often they
+    occur.
     """
     words = GraphWords()
     fps = video.video.fps or 1.0
@@ -101,13 +102,13 @@ def words_of(video: VideoGraph) -> GraphWords:
 
 
 def hand_side(category: str) -> Side | None:
-    """Return the side of a category that names a hand: "left hand"."""
+    """Return the side of a category that names a hand, such as "left hand"."""
     parts = set(re.findall(r"[a-z]+", category.casefold()))
     return next((side for side in ("left", "right") if {side, "hand"} <= parts), None)
 
 
 PARTICLES = ("up", "down", "off", "out", "away")
-"""Words that belong to the verb before them."""
+"""Words that belong to the preceding verb."""
 
 
 def verb_and_noun(name: str) -> tuple[str, str]:
@@ -131,7 +132,7 @@ def _verb_noun(row: Segment) -> tuple[str, str]:
 def _add_values(
     words: GraphWords, attributes: Sequence[Attribute], activities: Sequence[Segment], place: PlaceOf
 ) -> None:
-    """Add values that one thing has in turn or at once, and the verbs of actions when the second value begins."""
+    """Add values that one thing has in turn or at once, and the verbs of actions at the start of the second value."""
     by_attribute: dict[tuple[str, str], list[Attribute]] = defaultdict(list)
     for value in attributes:
         by_attribute[value.object.id, value.type].append(value)
@@ -151,10 +152,11 @@ def _add_values(
 
 
 def _add_touched_names(words: GraphWords, video: VideoGraph, activities: Sequence[Segment], place: PlaceOf) -> None:
-    """Add nouns of activities that are no annotated name, with the category of the only thing that hands touch
-    meanwhile.
+    """Add the nouns of activities that are not annotated names.
 
-    With several touched things, or one without a category, any could be meant, and nothing is added.
+    Each noun is stored with the category of the only thing that hands touch during the activity.
+
+    If hands touch several things, or a thing without a category, the meaning is unclear and nothing is added.
     """
     names = {item.category.lower() for item in video.objects}
     names |= {value.value.lower() for value in video.attributes() if value.type == KIND}
@@ -167,7 +169,7 @@ def _add_touched_names(words: GraphWords, video: VideoGraph, activities: Sequenc
 
 
 def survey(graph: SceneGraph) -> GraphWords:
-    """Return the words of all videos, one at a time."""
+    """Return the words of all videos. One video at a time is read."""
     words = GraphWords()
     for video_id in graph.video_ids:
         words.merge(words_of(graph[video_id]))
@@ -200,7 +202,7 @@ def base_form(word: str) -> str:
 
 
 def participle(verb: str) -> str:
-    """Return the participle of a verb: a consonant after one short vowel is doubled, a silent e is dropped.
+    """Return the present participle of a verb. A consonant after one short vowel is doubled, and a silent e is dropped.
 
     >>> [participle(verb) for verb in ("pour", "put", "place", "stir", "open", "tie", "free", "fix")]
     ['pouring', 'putting', 'placing', 'stirring', 'opening', 'tying', 'freeing', 'fixing']
@@ -224,11 +226,11 @@ SPOKEN = {
     "set": "set down",
     "throw": "throw away",
 }
-"""Verbs that need another word before the noun: people do not "pick the lemon"."""
+"""Verbs that need another word before the noun, since people do not "pick the lemon"."""
 
 
 def speak(verb: str) -> str:
-    """Return a verb as it is written before a noun.
+    """Return a verb in the form that is written before a noun.
 
     >>> speak("reach"), participle(speak("pick")), speak("pour")
     ('reach for', 'picking up', 'pour')
@@ -251,11 +253,11 @@ _IRREGULAR = {
     "tear": "torn",
     "throw": "thrown",
 }
-"""Past participles that are not made by rule."""
+"""Past participles that no rule makes."""
 
 
 def past_participle(verb: str) -> str:
-    """Return the past participle, which describes a thing after the action.
+    """Return the past participle of a verb. It describes a thing after the action.
 
     >>> [past_participle(verb) for verb in ("pour", "place", "stir", "carry", "pick up", "cut", "turn")]
     ['poured', 'placed', 'stirred', 'carried', 'picked up', 'cut', 'turned']

@@ -1,7 +1,7 @@
-"""Limit the size of one annotation file; a file beyond a limit loses its video.
+"""Limit the size of one annotation file. If a file exceeds a limit, its video is left out.
 
-`build`, `validate` and `show stats` take less than 1 GiB of memory for a file within these limits. A full-scale file of
-BARISTA has 9 MB, 2,500 frames, about 25 objects and 20,000 annotations.
+For a file within these limits, `build`, `validate` and `show stats` take less than 1 GiB of memory. A full-scale file
+of BARISTA has 9 MB, 2,500 frames, about 25 objects and 20,000 annotations.
 """
 
 from __future__ import annotations
@@ -17,21 +17,25 @@ from barista_bench.media.video.frame_folder import MAX_PIXELS
 from barista_bench.scene_graph.reading import ReleaseRecords
 
 MAX_OBJECTS = 10_000
-"""Objects, and as many categories."""
+"""Maximum number of objects, and maximum number of categories."""
 MAX_RANGES = 10_000
-"""Ranges of attributes and relations: almost three per second for an hour. An example names the ranges of its frame."""
+"""Maximum number of ranges of attributes and relations: almost three per second for an hour. An example names all
+ranges of its frame.
+"""
 MAX_SEGMENTS = 5000
-"""Activities and process steps; an example names the ones of its frame."""
+"""Maximum number of activities and process steps. An example names all of them that contain its frame."""
 MAX_RELATION_LABELS = 1000
-"""Pairs of type and value; each question about relations offers them all."""
+"""Maximum number of pairs of type and value. Each question about relations offers all pairs."""
 MAX_CELLS = 100_000_000
-"""Objects x frames with a box: tasks hold a byte of each."""
+"""Maximum of objects times frames with a box: tasks hold one byte for each combination."""
 LONG_VIDEO = 100_000
-"""Frames, about an hour, from which on a claim is compared with the video file itself: time and memory grow with it."""
+"""Number of frames, about an hour, from which a claimed length is compared with the video file. Time and memory grow
+with the claimed length.
+"""
 
 
 def refuse_excess(records: ReleaseRecords, file: str) -> None:
-    """Raise DataError if a file's valid records exceed the limits."""
+    """Raise DataError if the valid records of a file exceed the limits."""
     release, columns = records.release, records.annotation_columns()
     objects = len(release.object_id_to_category_id)
     ranges = [record.image_ranges for record in release.attributes]
@@ -58,7 +62,7 @@ def _refuse(file: str, what: str) -> NoReturn:
 
 
 def refuse_wrong_length(claimed: int, video: Path, file: str) -> None:
-    """Raise DataError if an existing video file holds fewer frames than the long video that the annotation claims."""
+    """Raise DataError if the annotation claims a long video, and an existing video file has fewer frames."""
     if claimed > LONG_VIDEO and video.exists() and (held := video_facts(video).frame_count) < claimed:
         what = f"video_metadata[0].frame_count: {claimed:,}, and {video.name} holds {held:,} frames"
         raise DataError(f"{file}: {what}. Fix: correct it, or fetch the video that belongs to this annotation")

@@ -1,4 +1,6 @@
-"""Masks of the release: COCO run-length encodings, checked before native code reads them, and decoded on demand."""
+"""Handle masks of the release: COCO run-length encodings, checked before native code reads them, and decoded on
+demand.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +18,27 @@ from barista_bench.scene_graph.release import MALFORMED
 from barista_bench.scene_graph.shapes import Rle as Rle, mask_of_polygons, mask_of_runs
 
 LONGEST_RUN_CODE = 7
-"""Characters a run may take: 35 bits, far more than any frame has pixels."""
+"""Maximum number of characters of a run. They have 35 bits, far more than the pixels of any frame need."""
 _ARRAY_RUN_CODE = 6
-"""Characters of a run that arrays of 32 bits hold: 30 bits with their sign."""
+"""Maximum number of characters of a run that fits arrays of 32 bits: 30 bits, including the sign."""
 _MOST_PIXELS = 2**28
 _PART_BYTES = 2**16
 
 
 @dataclass(frozen=True)
 class MaskTracks:
-    """The masks of named objects over the frames of one video, shared by annotation and other tools' formats.
+    """The masks of named objects over the frames of one video. Annotation and the formats of other tools share this
+    class.
 
     Args:
-        video_id: names the video.
-        width, height: of its frames, in pixels.
+        video_id: id of the video.
+        width, height: size of the frames, in pixels.
         categories: category by object id.
-        masks: by frame (from 0), then by object id. A frame that is here is annotated completely, unless it is
-            `incomplete`: an object that it does not name is absent there.
-        frame_count: frames of the video, where it is known.
+        masks: masks by frame (from 0), then by object id. A frame in this mapping is annotated completely unless it is
+        `incomplete`: any other object is absent on the frame.
+        frame_count: number of frames of the video, if known.
         incomplete: frames of `masks` on which something was left out.
-        left_out: how many records could not be taken, by reason.
+        left_out: number of records that could not be read, by reason.
     """
 
     video_id: str
@@ -59,11 +62,11 @@ _UNCOMPRESSED = msgspec.json.Decoder(_UncompressedRle)
 
 
 def parse_segmentations(raws: Sequence[bytes | msgspec.Raw], height: int, width: int) -> list[Rle | str]:
-    """Return the `segmentation` of each annotation as a checked encoding of the frame's size, or a description of its
+    """Return the checked encoding of each annotation's `segmentation` at the frame's size, or a description of the
     error.
 
-    An encoding, compressed or not, needs the size (height, width) and runs that fill the frame. Polygons (flat lists
-    `[x0, y0, x1, y1, ...]` in pixels) are rasterised, as the release's loader does.
+    An encoding, compressed or not, must have the size (height, width) and runs that fill the frame. Polygons (flat
+    lists `[x0, y0, x1, y1, ...]` in pixels) are rasterised, as the release's loader does.
     """
     parsed = [_parse_unchecked(raw, height, width) for raw in raws]
     encoded = [index for index, rle in enumerate(parsed) if isinstance(rle, Rle)]
@@ -75,7 +78,7 @@ def parse_segmentations(raws: Sequence[bytes | msgspec.Raw], height: int, width:
 
 
 def _parse_unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle | str:
-    """Return an encoding of the frame's size with unchecked runs, or a description of its error."""
+    """Return an encoding of the frame's size with unchecked runs, or a description of the error."""
     try:
         segmentation = _SEGMENTATION.decode(raw)
     except MALFORMED as error:
@@ -90,7 +93,7 @@ def _parse_unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle |
 
 
 def _parse_uncompressed(raw: bytes | msgspec.Raw, height: int, width: int, otherwise: str) -> Rle | str:
-    """Return a mask with numeric runs, as in YouTube-VIS and pycocotools' `decode`, or a description of its error."""
+    """Return the mask of numeric runs, as in YouTube-VIS and pycocotools' `decode`, or a description of the error."""
     try:
         segmentation = _UNCOMPRESSED.decode(raw)
     except MALFORMED:
@@ -101,19 +104,21 @@ def _parse_uncompressed(raw: bytes | msgspec.Raw, height: int, width: int, other
 
 
 def decode_mask(rle: Rle) -> NDArray[np.bool_]:
-    """Return the mask as (height, width) booleans. `rle` must come from `parse_segmentations`, which checked it."""
+    """Return the mask as (height, width) booleans. `rle` must come from `parse_segmentations`, which checks
+    encodings.
+    """
     height, width = rle.size
     data = rle.counts.encode("ascii")
     code = np.frombuffer(data, dtype=np.uint8) - np.uint8(48)
     value = _values(code, np.flatnonzero(code > 31))
-    if value is None:  # a number written with more characters than it needs
+    if value is None:  # a number that was written with more characters than needed
         return coco_mask.decode({"size": [height, width], "counts": data}).astype(bool)
     runs = _runs(value, np.zeros(1, np.int64))
     return np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(width, height).T
 
 
 def mask_boxes(counts: Sequence[str], height: int, width: int) -> NDArray[np.float64]:
-    """Return the smallest boxes [x, y, width, height] around masks, (n, 4); zeros for empty masks.
+    """Return the (n, 4) smallest boxes [x, y, width, height] around masks; zeros for empty masks.
 
     The `counts` must have passed `run_problems`. No pixel is drawn. An empty run inside a mask, which no encoder
     writes, counts as one pixel.
@@ -123,7 +128,7 @@ def mask_boxes(counts: Sequence[str], height: int, width: int) -> NDArray[np.flo
 
 
 def mask_ious(rles: Sequence[Rle], others: Sequence[Rle]) -> NDArray[np.float64]:
-    """Return the intersection over union of each mask with each of the others, (n, m), all of one size; 0 if both are
+    """Return the (n, m) intersections over union of n masks with m others of the same size; 0 if both masks are
     empty.
     """
     if not rles or not others:
@@ -135,7 +140,7 @@ def mask_ious(rles: Sequence[Rle], others: Sequence[Rle]) -> NDArray[np.float64]
 
 
 def encode_mask(mask: NDArray[np.bool_]) -> Rle:
-    """Encode a mask: the inverse of `decode_mask`."""
+    """Encode a mask. This is the inverse of `decode_mask`."""
     height, width = mask.shape
     start = [0, 0] if mask[0, 0] else [0]  # runs begin with background
     runs = np.diff(np.concatenate([start, _changes(mask), [height * width]]))
@@ -144,10 +149,10 @@ def encode_mask(mask: NDArray[np.bool_]) -> Rle:
 
 
 def encode_object_map(owners: NDArray[np.uint8]) -> dict[int, Rle]:
-    """Return the mask of each object of an object map, by its number, in order.
+    """Return the masks of the objects in an object map, by object number, in order.
 
     Args:
-        owners: (height, width) in Fortran order: the number of the object that a pixel belongs to; 0 for none.
+        owners: (height, width) in Fortran order: the number of the object to which each pixel belongs; 0 for no object.
     """
     height, width = owners.shape
     pixels = owners.T.ravel()
@@ -164,7 +169,7 @@ def encode_object_map(owners: NDArray[np.uint8]) -> dict[int, Rle]:
     runs = np.empty((len(owner), 3), np.int64)
     runs[:, 0] = starts - np.where(
         is_first, 0, np.append(0, ends[:-1])
-    )  # pixels before a stretch that are not the object's
+    )  # pixels before a stretch that do not belong to the object
     runs[:, 1] = ends - starts
     runs[:, 2] = pixels.size - ends
     is_run = np.ones(runs.shape, np.bool_)
@@ -175,11 +180,11 @@ def encode_object_map(owners: NDArray[np.uint8]) -> dict[int, Rle]:
 
 
 def _write_runs(runs: NDArray[np.int64], first: NDArray[np.int64]) -> list[str]:
-    """The compressed `counts` of several masks, whose code `run_problems` describes.
+    """Return the compressed `counts` of several masks. `run_problems` describes the code.
 
     Args:
-        runs: of one mask after the other.
-        first: the position of each mask's first run.
+        runs: runs of one mask after the other.
+        first: position of each mask's first run.
     """
     value = runs.copy()
     value[2:] -= runs[:-2]
@@ -193,7 +198,7 @@ def _write_runs(runs: NDArray[np.int64], first: NDArray[np.int64]) -> list[str]:
     for index in range(LONGEST_RUN_CODE):
         low = value & 31
         value >>= 5
-        goes_on = value != -(low >> 4)  # the rest is more than the sign
+        goes_on = value != -(low >> 4)  # the remaining bits are more than the sign
         characters[:, index] = low + np.where(goes_on, 32 + 48, 48)
         if not goes_on.any():
             break
@@ -204,8 +209,9 @@ def _write_runs(runs: NDArray[np.int64], first: NDArray[np.int64]) -> list[str]:
 
 
 def _changes(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return positions of pixels, read column by column, that differ from the previous one, without copying or
-    transposing.
+    """Return the positions of pixels that differ from the previous pixel.
+
+    Pixels are read column by column, without copying or transposing.
     """
     if mask.flags.f_contiguous:
         pixels = mask.T.ravel()
@@ -214,19 +220,19 @@ def _changes(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     row, column = np.divmod(np.flatnonzero(mask[1:] != mask[:-1]), width)
     heads = (
         np.flatnonzero(mask[0, 1:] != mask[-1, :-1]) + 1
-    )  # columns whose start differs from the end of the previous column
+    )  # columns whose first pixel differs from the last pixel of the previous column
     return np.sort(np.concatenate([column * height + row + 1, heads * height]))
 
 
 def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
-    """Return the error of each compressed `counts` string, or None: its runs must be >= 0 and sum to `pixels`.
+    """Return the error of each compressed `counts` string, or None. The runs must be >= 0 and sum to `pixels`.
 
-    pycocotools trusts its input (a wrong sum reads or writes past its buffer), and decoding every mask of a release
-    takes hours, so the sums of many strings are computed at once, without drawing a pixel. The code: each run is
-    written in characters of 5 bits, low bits first, 48 added, bit 5 set on all but its last character, bit 4 of the
-    last one the sign; from the fourth run on, the run two places back is subtracted.
+    pycocotools trusts its input: a wrong sum reads or writes past its buffer. Decoding every mask of a release takes
+    hours, so the sums of many strings are computed at once, without drawing a pixel. In the code, each run is written
+    in characters of 5 bits, low bits first, with 48 added. Bit 5 is set on all characters of a run except the last, and
+    bit 4 of the last character is the sign. From the fourth run on, the run two places back is subtracted.
 
-    Array operations over many strings accept the valid ones; each of the others is then read separately to describe its
+    Array operations over many strings accept valid strings. Every other string is then read separately to describe its
     error.
     """
     problems: list[str | None] = [None] * len(counts)
@@ -247,7 +253,7 @@ def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
 
 
 def _run_problem(counts: str, pixels: int) -> str | None:
-    """Return the error of one ASCII string, read run by run."""
+    """Return the error of one ASCII string, which is read run by run."""
     codes = [ord(character) - 48 for character in counts]
     if min(codes) < 0 or max(codes) > 63:
         return "characters outside the code"
@@ -270,7 +276,7 @@ def _run_problem(counts: str, pixels: int) -> str | None:
 
 
 def _slices(lengths: NDArray[np.int64]) -> Iterator[slice]:
-    """Yield slices of about `_PART_BYTES` of strings, whose arrays fit the processor's cache."""
+    """Yield slices with about `_PART_BYTES` of strings each, so that their arrays fit the processor's cache."""
     part_of = np.cumsum(lengths) // _PART_BYTES
     cuts = np.flatnonzero(np.diff(part_of)) + 1
     edges = [0, *cuts.tolist(), len(lengths)]
@@ -280,14 +286,14 @@ def _slices(lengths: NDArray[np.int64]) -> Iterator[slice]:
 
 
 def _are_surely_sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> NDArray[np.bool_]:
-    """Whether each of the joined strings is certainly valid; the others may be valid or not.
+    """Return, for each of the joined strings, whether it is certainly valid. Other strings may be valid or invalid.
 
-    Works on 32 bits at most. Sums over a run's predecessors may wrap around, yet no wrong string passes: as long as all
-    runs so far are within 0..pixels, the next one, which differs by less than 2^29, cannot wrap.
+    Numbers have at most 32 bits. Sums over the runs before a run may wrap around, yet no wrong string passes. As long
+    as all runs so far are within 0..pixels, the next run differs by less than 2^29 and cannot wrap.
     """
     code = np.frombuffer(data, dtype=np.uint8) - np.uint8(48)
     ends = np.cumsum(lengths)
-    # Any character outside the code, or a string whose last run does not end.
+    # This covers any character outside the code, and any string whose last run does not end.
     if pixels > _MOST_PIXELS or code.max() > 63 or (code[ends - 1] > 31).any():
         return np.zeros(len(lengths), dtype=bool)
     ongoing = np.flatnonzero(code > 31)
@@ -298,15 +304,16 @@ def _are_surely_sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> N
     first = begin - np.searchsorted(ongoing, begin)
     runs = _runs(value, first)
     are_sound: NDArray[np.bool_] = np.add.reduceat(runs, first, dtype=np.int64) == pixels
-    size = runs.view(np.uint32)  # a negative run is a huge one as unsigned
+    size = runs.view(np.uint32)  # as an unsigned number, a negative run is huge
     if size.max() > pixels:
         are_sound &= np.maximum.reduceat(size, first) <= pixels
     return are_sound
 
 
 def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.int32] | None:
-    """Return the numbers as written, or None if one has more than 6 characters. `ongoing`: positions that end no
-    number.
+    """Return the numbers as written, or None if a number has more than 6 characters.
+
+    `ongoing` has the positions of characters that do not end a number.
     """
     low = code & np.uint8(31)
     sign = np.uint8(16)
@@ -314,7 +321,8 @@ def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.i
     value = ending.view(np.int8).astype(np.int32)
     if not len(ongoing):
         return value
-    # Few numbers are longer than one character. Before the character at `ongoing[i]`, `ongoing[i] - i` numbers ended.
+    # Few numbers have more than one character. Before the character at `ongoing[i]`, `ongoing[i] - i` numbers have
+    # ended.
     digit = np.arange(len(ongoing), dtype=np.int32)
     number = ongoing - digit
     heads = np.concatenate(([0], np.flatnonzero(number[1:] != number[:-1]) + 1))
@@ -329,9 +337,10 @@ def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _runs(value: NDArray[np.int32], first: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Undo the differences: from its second run on, a string's run is the sum over every other value up to it.
+    """Undo the differences. From the second run of a string on, a run is the sum of every other value up to the run.
 
-    The first run of a string stands alone. Sums run over all strings; the sum before each string is subtracted.
+    The first run of a string is not part of any sum. Sums run over all strings, and the sum before each string is
+    subtracted.
     """
     runs = np.empty_like(value)
     for parity in (0, 1):
@@ -339,7 +348,7 @@ def _runs(value: NDArray[np.int32], first: NDArray[np.int64]) -> NDArray[np.int3
         if not len(summed):
             continue
         begin = (first + 1 - parity) // 2
-        before = begin + (first % 2 == parity)  # sums of a string start after its first run
+        before = begin + (first % 2 == parity)  # the sums of a string start after the string's first run
         base = np.where(before > 0, summed[before - 1], np.int32(0))
         runs[parity::2] = summed - np.repeat(base, np.diff(begin, append=len(summed)))
     runs[first] = value[first]

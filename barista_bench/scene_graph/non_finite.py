@@ -22,7 +22,7 @@ def replace_non_finite(data: bytes) -> bytes:
 
 
 def restore_non_finite(data: bytes) -> bytes:
-    """Undo `replace_non_finite` for untyped content: masks and unknown fields."""
+    """Undo `replace_non_finite` in untyped content, which is masks and unknown fields."""
     for token, replacement in _REPLACEMENTS.items():
         data = data.replace(replacement, token)
     return data

@@ -1,7 +1,8 @@
-"""Read a `coco_annotation.json` into typed records, and write it; invalid records are skipped and reported.
+"""Read a `coco_annotation.json` into typed records, and skip and report invalid records.
 
-A file is decoded in one typed pass; only if that fails is it read section by section and record by record. Python's
-`json` writes NaN and Infinity, which are not JSON: they invalidate only the record that holds them, not the file.
+A file is decoded in one typed pass. Only if this pass fails, the file is read section by section and record by record.
+Python's `json` writes NaN and Infinity, which are not JSON. Such a value invalidates only the record that contains it,
+not the file.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ from barista_bench.scene_graph.release import (
 from barista_bench.scene_graph.shown_format import expected_shape
 
 MAX_BYTES = 2**27
-"""Largest annotation file that is read: a full-scale one has about 9 MB."""
+"""Maximum number of bytes of an annotation file; a full-scale file has about 9 MB."""
 MAX_VALUES = 2_500_000
 """Maximum number of JSON values of one file, counted by commas; a full-scale file has about 300,000. A value can take
 fifty times the memory of its text."""
 
 Extras = dict[str, dict[str, msgspec.Raw]]
-"""Fields unknown to the format, by their place (`""` for the top level, `annotations[3]` for a record)."""
+"""Fields that the format does not know, by place (`""` for the top level, `annotations[3]` for a record)."""
 
 RecordT = TypeVar("RecordT", bound=ReleaseRecord)
 _CANONICAL = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -66,18 +67,20 @@ _RECORD_TYPES: dict[str, type[ReleaseRecord]] = {
 Severity = Literal["error", "warning"]
 
 LISTED_PER_FILE = 1000
-"""Maximum number of errors, and of warnings, stored for one file; the rest are only counted, to limit memory."""
+"""Maximum number of errors, and of warnings, that are stored for one file. Further ones are only counted, to limit
+memory.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem in a file: an `error` loses a record or a video, a `warning` loses nothing.
+    """A problem in a file. An `error` loses a record or a video; a `warning` loses nothing.
 
     Args:
         file: path relative to the data root.
         key: place in the file, e.g. `annotations[12].bbox`; empty for the complete file.
-        what: the problem, and how it was handled.
-        remedy: what the owner of the data can do.
+        what: the problem, and how reading handled it.
+        remedy: the action that the owner of the data can take.
     """
 
     severity: Severity
@@ -92,7 +95,7 @@ class Problem:
 
 
 _SHOWN = 500
-"""Characters of a text of a file that a problem shows."""
+"""Maximum number of characters that a problem shows of a text in a file."""
 
 
 def _shorten(text: str) -> str:
@@ -101,7 +104,9 @@ def _shorten(text: str) -> str:
 
 @dataclass(slots=True)
 class ProblemLog:
-    """Collects the problems of one file. Errors and warnings are limited separately: neither hides the other."""
+    """Collects the problems of one file. Errors and warnings are limited separately, so that neither hides the
+    other.
+    """
 
     file: str
     listed: list[Problem] = field(default_factory=list)
@@ -119,7 +124,7 @@ class ProblemLog:
         self.add("warning", key, what, remedy)
 
     def __iter__(self) -> Iterator[Problem]:
-        """Yield the recorded problems, and the number of further ones."""
+        """Yield the recorded problems, then a problem that states the number of further ones."""
         yield from self.listed
         for severity in get_args(Severity):
             if (more := self.counts[severity] - LISTED_PER_FILE) > 0:
@@ -128,9 +133,10 @@ class ProblemLog:
 
 
 class AnnotationColumns(NamedTuple):
-    """The annotations as arrays, one entry per record: reading records one by one takes longer than decoding them.
+    """The annotations as arrays with one entry per record. Reading records one by one takes longer than decoding them.
 
-    `object` indexes the object table, -1 for an id that it lacks. If `boxed` is false, `bbox` is (0, 0, 1, 1).
+    `object` is an index of the object table, and -1 for an id that is not in the table. If `boxed` is false, `bbox` is
+    (0, 0, 1, 1).
     """
 
     frame: NDArray[np.int64]
@@ -140,9 +146,7 @@ class AnnotationColumns(NamedTuple):
 
 
 class ReleaseRecords(msgspec.Struct):
-    """A decoded file. `rows[section][i]` is the index in the file of the i-th valid record; if absent, all are
-    valid.
-    """
+    """A decoded file. `rows[section][i]` is the file index of the i-th valid record; an absent section is all valid."""
 
     release: ReleaseFile
     rows: dict[str, list[int]]
@@ -150,11 +154,11 @@ class ReleaseRecords(msgspec.Struct):
     _columns: AnnotationColumns | None = None
 
     def rows_of(self, section: str) -> Sequence[int]:
-        """Return the indices in the file of the valid records."""
+        """Return the file indices of the valid records."""
         return self.rows.get(section, range(len(getattr(self.release, section))))
 
     def keep(self, section: str, positions: list[int]) -> None:
-        """Keep only the records of a section at `positions`, and their indices in the file."""
+        """Keep only the records of a section at `positions`, with their file indices."""
         rows = self.rows_of(section)
         self.rows[section] = [rows[position] for position in positions]
         records = getattr(self.release, section)
@@ -164,13 +168,15 @@ class ReleaseRecords(msgspec.Struct):
             self._columns = AnnotationColumns(frame[positions], item[positions], boxed[positions], bbox[positions])
 
     def annotation_columns(self) -> AnnotationColumns:
-        """Return the valid annotations as arrays; computed once. Call it when the object table is final."""
+        """Return the valid annotations as arrays, which are computed once. Call this only when the object table is
+        final.
+        """
         if self._columns is None:
             self._columns = _annotation_columns(self.release)
         return self._columns
 
     def annotation_rows(self) -> NDArray[np.int64]:
-        """Return the indices in the file of the valid annotations."""
+        """Return the file indices of the valid annotations."""
         return np.asarray(self.rows_of("annotations"), dtype=np.int64)
 
 
@@ -178,7 +184,7 @@ def read_release(data: bytes, log: ProblemLog) -> ReleaseRecords:
     """Decode one annotation file.
 
     Raises:
-        DataError: the complete file is unusable (not JSON, no frame size, no object table).
+        DataError: the complete file is unusable: it is not JSON, or has no frame size or no object table.
     """
     for what, count, most in (("bytes", len(data), MAX_BYTES), ("JSON values", data.count(b","), MAX_VALUES)):
         if count > most:
@@ -196,7 +202,7 @@ def read_release(data: bytes, log: ProblemLog) -> ReleaseRecords:
 
 
 def canonical_id(text: str) -> str:
-    """Return an id as the release writes it: a UUID in lower case with hyphens; other ids are unchanged.
+    """Return an id in the release's spelling: a UUID in lower case with hyphens. Other ids are unchanged.
 
     >>> canonical_id("88ACDB91-6A48-5BF4-AEF8-195802A88B14"), canonical_id("cup-1")
     ('88acdb91-6a48-5bf4-aef8-195802a88b14', 'cup-1')
@@ -210,9 +216,9 @@ def canonical_id(text: str) -> str:
 
 
 def _unify_ids(release: ReleaseFile, log: ProblemLog) -> None:
-    """Unify the spelling of ids and categories in place; categories are compared without extra spaces.
+    """Unify the spelling of ids and categories in place. Categories are compared without extra spaces.
 
-    Values and names of activities are unchanged: the released texts show them as they are.
+    Values and names of activities stay unchanged, since the released texts show them unchanged.
     """
     canonical_ids: dict[str, str] = {}
 
@@ -294,7 +300,7 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReleaseRecords:
 
 
 def _coverage(raw: msgspec.Raw, log: ProblemLog) -> ReleaseCoverage | None:
-    """Return the coverage; if it cannot be read, a coverage of nothing."""
+    """Return the coverage. If it cannot be read, return a coverage of nothing."""
     try:
         return msgspec.json.decode(raw, type=ReleaseCoverage | None)
     except MALFORMED as error:
@@ -357,7 +363,7 @@ def _write_ids_as_text(known_fields: dict[str, msgspec.Raw], key: str, log: Prob
 
 
 def _leave_out_durations(known_fields: dict[str, msgspec.Raw], key: str, log: ProblemLog) -> bool:
-    """Remove frame rate or duration if not finite: a video is usable without them."""
+    """Remove a frame rate or duration that is not finite. A video is usable without them."""
     is_changed = False
     for name in ("fps", "length_in_ms"):
         try:

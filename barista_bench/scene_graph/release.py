@@ -1,9 +1,9 @@
-"""The BARISTA release format: `<root>/<video_id>/{coco_annotation.json, video.mp4}`, as typed records.
+"""Define the BARISTA release format, `<root>/<video_id>/{coco_annotation.json, video.mp4}`, as typed records.
 
-These structures mirror the file one to one (field names included). Conventions of the release: boxes are `[x, y, width,
-height]` in pixels; frame indices (`image_id`) count from 0; masks are COCO run-length encodings of size `[height,
-width]`; `object_id_to_category_id` holds an object's category, not its annotations. Ranges are `image_id_start`,
-`image_id_end`: half-open wherever this package reads them, unless a task says otherwise.
+These structures mirror the file one to one, including field names. The release has these conventions. Boxes are `[x, y,
+width, height]` in pixels. Frame indices (`image_id`) count from 0. Masks are COCO run-length encodings of size
+`[height, width]`. `object_id_to_category_id` has the categories of objects, not their annotations. Ranges are
+`image_id_start`, `image_id_end`. This package reads ranges as half-open, unless a task says otherwise.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """Errors that msgspec raises for bytes that are not JSON, not UTF-8, nested too deeply, or of another type."""
 
 MAX_FRAMES = 1_000_000
-"""Frames a video may claim (over 9 hours at 30 fps). A video that claims more is refused."""
+"""Maximum number of frames that a video may claim (over 9 hours at 30 fps). A video that claims more is refused."""
 MAX_SIDE = 8192
-"""Pixels that a side of a video may claim."""
+"""Maximum number of pixels that a side of a video may claim."""
 MAX_TEXT = 1000
-"""Maximum number of characters of a name, a value or an id; the release has at most 60. Examples repeat them by the
-thousand."""
+"""Maximum number of characters of a name, a value or an id; the release has at most 60. Examples repeat these texts
+thousands of times."""
 
 FrameNumber = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 RangeEnd = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
@@ -60,7 +60,8 @@ class ReleaseCategory(ReleaseRecord):
 class ReleaseAnnotation(ReleaseRecord, gc=False):
     """One object on one frame. `segmentation` stays undecoded JSON until a mask is requested.
 
-    A file has tens of thousands of them; none can be part of a cycle, so the garbage collector skips them.
+    A file has tens of thousands of annotations. No annotation can be part of a cycle, so the garbage collector skips
+    annotations.
     """
 
     image_id: FrameNumber
@@ -100,13 +101,13 @@ class ReleaseSegment(ReleaseRecord):
 
 
 Layer: TypeAlias = Literal["attributes", "relations", "activities", "process_steps"]
-"""The sections that state facts rather than visible objects."""
+"""The sections that contain facts rather than visible objects."""
 
 
 class ReleaseCoverage(ReleaseRecord):
     """Parts of a video that are annotated completely, if not all are. The release itself has no such record.
 
-    Outside these frames things and facts may be annotated too, but a missing annotation is not evidence of absence.
+    Outside these frames, things and facts may also be annotated, but a missing annotation is no evidence of absence.
 
     Args:
         frames: frames on which objects are annotated at all.
@@ -136,13 +137,13 @@ class ReleaseFile(ReleaseRecord):
 
 
 def rle_segmentation(size: tuple[int, int], counts: str) -> msgspec.Raw:
-    """Return a compressed COCO run-length encoding as the JSON that `ReleaseAnnotation.segmentation` holds."""
+    """Return a compressed COCO run-length encoding as JSON for `ReleaseAnnotation.segmentation`."""
     record: dict[str, Any] = {"counts": counts, "size": list(size)}
     return msgspec.Raw(msgspec.json.encode(record))
 
 
 def tidy_name(text: str) -> str:
-    """Return a name without spaces at its ends or repeated spaces: names are compared in this form.
+    """Return a name without repeated spaces and without spaces at its ends. Names are compared in this form.
 
     >>> tidy_name(" Right  Hand ")
     'Right Hand'
@@ -151,14 +152,15 @@ def tidy_name(text: str) -> str:
 
 
 def class_id(kind: Literal["category", "activity", "step"], name: str) -> str:
-    """Return the id of a category, an activity or a process step: the same for equal names, so that graphs can be
-    joined.
+    """Return the id of a category, an activity or a process step.
+
+    Equal names have the same id, so that graphs can be joined.
     """
     return str(uuid.uuid5(_CLASSES, f"{kind}:{name}"))
 
 
 def encode(release: ReleaseFile) -> bytes:
-    """Return the file's bytes: deterministic, keys in the order of the format; empty sections are written too."""
+    """Return the file's bytes. They are deterministic, with keys in the order of the format and with empty sections."""
     sections = {name: getattr(release, name) for name in release.__struct_fields__}
     if release.coverage is None:
         del sections["coverage"]

@@ -19,7 +19,7 @@ _RECORD_KEY = re.compile(r"(\w+)\[(\d+)\]")
 
 
 def release_bytes(graph: VideoGraph) -> bytes:
-    """Return the graph as the bytes of a `coco_annotation.json`: its valid records, in the file's order."""
+    """Return the graph's valid records, in the file's order, as the bytes of a `coco_annotation.json`."""
     data = encode(graph.records.release)
     if graph.records.extras:
         document = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
@@ -28,10 +28,10 @@ def release_bytes(graph: VideoGraph) -> bytes:
 
 
 def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | None = None) -> Path:
-    """Write `<root>/<video_id>/coco_annotation.json`, and copy `video` beside it if given.
+    """Write `<root>/<video_id>/coco_annotation.json`. If `video` is given, copy it beside this file.
 
     Raises:
-        DataError: the folder exists already, or the video id would leave the root.
+        DataError: the folder already exists, or the video id would leave the root.
     """
     if not valid_video_id(graph.video_id):
         raise DataError(f"{graph.video_id!r} is not a usable video id. Fix: rename the video")

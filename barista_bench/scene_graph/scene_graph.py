@@ -1,9 +1,9 @@
 """Read a data root as a sequence of video graphs, one video in memory at a time, and check its files.
 
 The checks cover errors that types cannot express: undeclared ids, frames past the end, boxes outside the frame. An
-unusable record is skipped and reported; the rest of the file stays usable. Unusual but usable records (a second
-annotation of an object on a frame, a box beyond the frame, a segment without a frame) stay, with a warning, as in the
-released code.
+unusable record is skipped and reported, and the other records of the file stay usable. Unusual but usable records are
+kept with a warning, as in the released code. Examples are a second annotation of an object on a frame, a box beyond the
+frame, and a segment without a frame.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ from barista_bench.scene_graph.video_graph import VideoGraph
 class SceneGraph:
     """Every video graph under a data root, read lazily.
 
-    A folder counts as a video if it holds `coco_annotation.json`; videos are sorted. A bad record is left out, a bad
-    file costs its video; both are listed in `problems` of the video or of this object.
+    A folder counts as a video if it contains `coco_annotation.json`. Videos are sorted. A bad record is left out and
+    listed in `problems` of the video. If a file is bad, its video is left out, and the file is listed in `problems` of
+    this object.
 
     Args:
-        root: folder that holds one folder per video.
-        strict: raise at the first error instead of leaving the record out.
-        cache_videos: how many video graphs stay in memory.
+        root: folder that contains one folder per video.
+        strict: raise at the first error instead of leaving out the record.
+        cache_videos: number of video graphs that stay in memory.
 
     Raises:
-        DataError: the root does not exist or holds no video.
+        DataError: the root does not exist or contains no video.
     """
 
     def __init__(self, root: str | Path, *, strict: bool = False, cache_videos: int = 2) -> None:
@@ -56,7 +57,7 @@ class SceneGraph:
             raise DataError(str(self._root_problems[0]))
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state without cached graphs: another process reads the graphs that it needs."""
+        """Return the state without cached graphs, since another process reads the graphs that it needs."""
         return {**self.__dict__, "_cache": LRUCache(self._cache.maxsize)}
 
     def __len__(self) -> int:
@@ -70,14 +71,14 @@ class SceneGraph:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return the problems of folders and complete files that have been read so far."""
+        """Return the problems of the folders and complete files that were read so far."""
         return (*self._root_problems, *self.failed.values())
 
     def __getitem__(self, video_id: str) -> VideoGraph:
         """Return the graph of one video.
 
         Raises:
-            DataError: the video is unknown, or its annotation file is unusable as a whole.
+            DataError: the video is unknown, or its complete annotation file is unusable.
         """
         if video_id not in self._cache:
             if video_id not in self.video_ids:
@@ -86,7 +87,7 @@ class SceneGraph:
         return self._cache[video_id]
 
     def videos(self, video_ids: Iterable[str] | None = None, *, progress: bool = False) -> Iterator[VideoGraph]:
-        """Yield usable video graphs, sorted by id; unusable ones are skipped and listed in `problems`."""
+        """Yield usable video graphs, sorted by id. Unusable graphs are skipped and listed in `problems`."""
         chosen_ids = self.video_ids if video_ids is None else tuple(sorted(set(video_ids)))
         for video_id in tqdm(chosen_ids, desc="reading graphs", unit="video", disable=not progress):
             try:
@@ -105,7 +106,7 @@ class SceneGraph:
         return confine(self.root, video_id, VIDEO_FILE)
 
     def relation_labels(self) -> tuple[tuple[str, str], ...]:
-        """Return (relation type, value) pairs that hold on some frame of any video, sorted."""
+        """Return the sorted (relation type, value) pairs that hold on some frame of any video."""
         return tuple(sorted({label for graph in self for label in graph.relation_labels()}))
 
     def _read(self, video_id: str) -> VideoGraph:
@@ -157,14 +158,14 @@ def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
 
 
 _FARTHEST = 1e150
-"""Pixels from the origin that a box may reach, so that its area is still a finite number."""
+"""Maximum distance of a box from the origin in pixels. Up to this distance, the area of a box is a finite number."""
 _ID_REMEDY = "declare it in object_id_to_category_id"
 
 
 def check(records: ReleaseRecords, log: ProblemLog) -> None:
-    """Remove records that contradict the tables of `records`, and boxes that are not finite numbers.
+    """Remove records that contradict the tables of `records`, and boxes whose numbers are not finite.
 
-    Each omission is reported in `log`.
+    Each removal is reported in `log`.
     """
     _check_objects(records, log)
     _check_annotations(records, log)
@@ -181,7 +182,7 @@ def _check_objects(records: ReleaseRecords, log: ProblemLog) -> None:
     first_of_name: dict[str, tuple[int, ReleaseCategory]] = {}
     for row, category in zip(records.rows_of("categories"), records.release.categories, strict=True):
         first_row, namesake = first_of_name.setdefault(" ".join(category.name.split()).casefold(), (row, category))
-        if namesake.id != category.id:  # readers cannot distinguish their names
+        if namesake.id != category.id:  # readers cannot tell the two names apart
             what = f"{category.name!r} is also the name of categories[{first_row}], {namesake.name!r}: both are kept"
             log.warning(f"categories[{row}].name", what, "give each category a name of its own")
     table = records.release.object_id_to_category_id
@@ -215,14 +216,14 @@ def _check_annotations(records: ReleaseRecords, log: ProblemLog) -> None:
 
 
 def _report_odd_boxes(records: ReleaseRecords, log: ProblemLog) -> None:
-    """Warn of boxes that reach out of the frame, or have no area inside it."""
+    """Warn of boxes that reach beyond the frame, or that have no area inside the frame."""
     columns, video = records.annotation_columns(), records.release.video_metadata[0]
     rows = records.rows_of("annotations")
     x, y, width, height = columns.bbox.T
     inside_width = np.minimum(x + width, video.width) - np.maximum(x, 0)
     inside_height = np.minimum(y + height, video.height) - np.maximum(y, 0)
     outside = ~((inside_width > 0) & (inside_height > 0) & (width > 0) & (height > 0))
-    # A pixel of tolerance: annotation tools round box corners outwards.
+    # One pixel is tolerated, since annotation tools round box corners outwards.
     sticks_out = (x < -1) | (y < -1) | (x + width > video.width + 1) | (y + height > video.height + 1)
     for position in np.flatnonzero(columns.boxed & (outside | sticks_out)).tolist():
         key, how = f"annotations[{rows[position]}].bbox", "has no area inside" if outside[position] else "sticks out of"
@@ -231,7 +232,6 @@ def _report_odd_boxes(records: ReleaseRecords, log: ProblemLog) -> None:
 
 
 def _report_repeated_annotations(records: ReleaseRecords, log: ProblemLog) -> None:
-    """Warn of second and later annotations of one object on one frame."""
     columns, rows = records.annotation_columns(), records.rows_of("annotations")
     key = columns.frame * (int(columns.object.max(initial=0)) + 1) + columns.object
     order = np.argsort(key, kind="stable")
@@ -271,7 +271,9 @@ def _check_ranges(records: ReleaseRecords, section: str, log: ProblemLog) -> Non
 
 
 def _check_segments(records: ReleaseRecords, section: str, log: ProblemLog) -> None:
-    """Warn of unusual segments. All stay unchanged: example ids contain their frames and their index in the file."""
+    """Warn of unusual segments. All segments stay unchanged, since example ids contain a segment's frames and file
+    index.
+    """
     frame_count = records.release.video_metadata[0].frame_count
     for row, segment in zip(records.rows_of(section), getattr(records.release, section), strict=True):
         key = f"{section}[{row}]"
@@ -287,7 +289,7 @@ def _check_segments(records: ReleaseRecords, section: str, log: ProblemLog) -> N
 
 
 def _check_range(span: ReleaseRange, key: str, frame_count: int, log: ProblemLog) -> ReleaseRange | None:
-    """Return the range cut to the video, or None if none of it is inside. A one-frame [n, n] has no frame here."""
+    """Return the range cut to the video, or None if it lies outside. A range [n, n] has no frame here."""
     start, end = max(0, span.image_id_start), min(span.image_id_end, frame_count)
     text = f"range [{span.image_id_start}, {span.image_id_end})"
     if start >= end:

@@ -1,7 +1,7 @@
 """Convert shapes of annotation tools to masks: polygons with holes, boxes, ellipses, run lengths, label images.
 
-Coordinates are pixels from the left and the top, corners included as pycocotools rasterises them: the box 5, 5, 25, 25
-covers 400 pixels. Every importer reads its shapes here.
+Coordinates are pixels from the left and the top. Corners are included in the way in which pycocotools rasterises them:
+the box 5, 5, 25, 25 covers 400 pixels. Every importer uses this module for shapes.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 _LONGEST_OUTLINE = 100
-"""Longest outline of a mask's polygons, in heights and widths of the frame: its rasteriser takes 200 bytes a pixel."""
+"""Maximum outline of a mask's polygons, in heights and widths of the frame. The rasteriser takes 200 bytes per pixel of
+outline.
+"""
 _CORNERS_OF_ELLIPSE = 72
 NO_CORNERS = "no polygon has three corners"
 _MOST_BYTES, _MOST_PIXELS = 2**26, 2**26
-"""Of a picture of labels."""
+"""Maximum number of bytes and of pixels of a picture of labels."""
 
 
 class Rle(msgspec.Struct, frozen=True):
-    """A compressed COCO run-length encoding; `size` is (height, width) in pixels, columns run first."""
+    """A compressed COCO run-length encoding. `size` is (height, width) in pixels. Runs go down the columns."""
 
     counts: str
     size: tuple[int, int]
@@ -35,12 +37,13 @@ class Rle(msgspec.Struct, frozen=True):
 def mask_of_polygons(
     polygons: Sequence[Sequence[float]], height: int, width: int, *, even_odd: bool = False
 ) -> Rle | str:
-    """Return the mask of polygons, flat lists `[x0, y0, x1, y1, ...]`, or a description of their error.
+    """Return the mask of polygons, which are flat lists `[x0, y0, x1, y1, ...]`, or a description of the error.
 
     Args:
-        polygons: pieces of fewer than three corners have no area and are passed over.
-        height, width: of the frame.
-        even_odd: a pixel inside of an even number of polygons is a hole. Otherwise all polygons are joined, as in COCO.
+        polygons: the polygons. Polygons with fewer than three corners have no area and are skipped.
+        height, width: size of the frame.
+        even_odd: True if a pixel inside an even number of polygons is a hole. Otherwise all polygons are joined, as in
+        COCO.
     """
     limit, perimeter = 4 * max(height, width), 0.0
     pieces: list[Sequence[float]] = []
@@ -69,7 +72,7 @@ def mask_of_polygons(
 
 
 def mask_of_box(box: tuple[float, float, float, float], height: int, width: int, *, degrees: float = 0.0) -> Rle | str:
-    """Return the mask of a box (left, top, right, bottom), turned clockwise about its centre."""
+    """Return the mask of a box (left, top, right, bottom) that is turned clockwise about its centre."""
     left, top, right, bottom = box
     if not (right > left and bottom > top):
         return f"a box {list(box)} has no area"
@@ -80,7 +83,7 @@ def mask_of_box(box: tuple[float, float, float, float], height: int, width: int,
 def mask_of_ellipse(
     centre: tuple[float, float], radii: tuple[float, float], height: int, width: int, *, degrees: float = 0.0
 ) -> Rle | str:
-    """Return the mask of an ellipse with these half axes along x and y, turned clockwise about its centre."""
+    """Return the mask of an ellipse with these half axes along x and y. It is turned clockwise about its centre."""
     if min(radii) <= 0:
         return f"an ellipse of radii {list(radii)} has no area"
     turns = [2 * math.pi * step / _CORNERS_OF_ELLIPSE for step in range(_CORNERS_OF_ELLIPSE)]
@@ -102,8 +105,9 @@ def _mask_of_corners(
 
 
 def mask_of_runs(counts: Sequence[int], size: tuple[int, int]) -> Rle | str:
-    """Return the mask of uncompressed COCO run lengths: background first, down the columns; `size` is (height,
-    width).
+    """Return the mask of uncompressed COCO run lengths.
+
+    Runs start with background and go down the columns. `size` is (height, width).
     """
     pixels = size[0] * size[1]
     if min(counts, default=0) < 0 or sum(counts) != pixels:
@@ -113,9 +117,9 @@ def mask_of_runs(counts: Sequence[int], size: tuple[int, int]) -> Rle | str:
 
 
 def masks_of_labels(labels: NDArray[np.uint8]) -> dict[int, Rle]:
-    """Return the masks of an image whose pixels are labels, (height, width); 0 is not a label.
+    """Return the masks of a (height, width) image whose pixels are labels. 0 is not a label.
 
-    All are read once, from the runs of the image: encoding one mask after the other takes 20 times as long.
+    All masks are made in one pass over the runs of the image. Encoding one mask after the other takes 20 times as long.
     """
     height, width = labels.shape
     pixels = labels.T.ravel()
@@ -135,10 +139,12 @@ def masks_of_labels(labels: NDArray[np.uint8]) -> dict[int, Rle]:
 
 
 def read_labels(path: Path) -> NDArray[np.uint8]:
-    """Read a PNG of labels as numbers, (height, width): palette or grey of 8 bits, or of one bit (its label is 1).
+    """Read a PNG of labels as (height, width) numbers.
+
+    The PNG has a palette or grey values, with 8 bits or with one bit, whose label is 1.
 
     Raises:
-        ValueError: the image is missing, damaged, too large or of another kind; names the cause.
+        ValueError: the image is missing, damaged, too large or of another kind. The error names the cause.
     """
     try:
         if path.stat().st_size > _MOST_BYTES:

@@ -1,4 +1,4 @@
-"""Describe the format of an annotation file for people and programs: its JSON Schema, and a record's keys."""
+"""Describe the format of an annotation file for people and programs: the JSON Schema, and the keys of records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec import inspect
 from barista_bench.scene_graph.release import ReleaseFile
 
 SCHEMA_FILE = "graph.schema.json"
-"""Beside this module. A test compares it with `graph_schema()`."""
+"""The name of the schema file beside this module. A test compares the file with `graph_schema()`."""
 _SEGMENTATION = {
     "description": "A COCO mask of the frame's size: run lengths, compressed or as numbers, or polygons in pixels.",
     "anyOf": [
@@ -33,9 +33,9 @@ _SEGMENTATION = {
 
 
 def record_schema(record: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON Schema of a record, described by the first lines of docstrings.
+    """Return the JSON Schema of a record, with the first lines of docstrings as descriptions.
 
-    Only first lines, since Python 3.13 changes the indentation of the others.
+    Only first lines are used, since Python 3.13 changes the indentation of all other lines.
     """
     schema = msgspec.json.schema(record)
     for part in (schema, *schema.get("$defs", {}).values()):
@@ -45,7 +45,7 @@ def record_schema(record: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def graph_schema() -> dict[str, Any]:
-    """Return the JSON Schema of `coco_annotation.json`, made from the record types that reading decodes."""
+    """Return the JSON Schema of `coco_annotation.json`, which is made from the record types that reading decodes."""
     schema = record_schema(ReleaseFile)
     schema["$defs"]["ReleaseAnnotation"]["properties"]["segmentation"] = _SEGMENTATION
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
@@ -58,7 +58,7 @@ def schema_path() -> Path:
 
 @cache
 def expected_shape(record: type[msgspec.Struct]) -> str:
-    """Return the keys of a record with the types of their values; `?` marks optional keys.
+    """Return the keys of a record with the types of the values. `?` marks optional keys.
 
     >>> from barista_bench.scene_graph.release import ReleaseRange
     >>> expected_shape(ReleaseRange)

@@ -1,9 +1,10 @@
-"""Statistics of a release: all numbers of the paper's sections 3.3 and A.5, from one pass over the videos.
+"""Compute the statistics of a release: all numbers of the paper's sections 3.3 and A.5, in one pass over the videos.
 
-Conventions: frames are counted once per index of a video, annotated or not. An instance is one boxed object on one
-frame. An attribute counts on each frame on which it holds and its object has a box; a relation on each frame on which
-both its ends have one. A record that states a frame twice counts there once. Durations are in seconds, `end - start`
-divided by the frame rate. As in the release, segments without a class are left out; they are counted separately.
+Each frame index of a video counts once, whether it is annotated or not. An instance is one boxed object on one frame.
+An attribute counts on each frame on which it holds and its object has a box. A relation counts on each frame on which
+it holds and both of its objects have a box. A record that states a frame twice counts once on that frame. Durations are
+in seconds: `end - start` divided by the frame rate. As in the release, segments without a class are left out; they are
+counted separately.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ PUBLISHED: dict[str, float] = {
     "objects a frame, most": 24,
     "relations a frame, mean": 5.3,
 }
-"""Section 3.3 of arXiv 2605.12074; millions are given there to two decimals."""
+"""The numbers in section 3.3 of arXiv 2605.12074, which gives millions to two decimals."""
 
 
 @dataclass(frozen=True, slots=True)
 class PerFrame:
-    """Counts per frame. `histogram[n]` is the number of frames with n of them."""
+    """Counts per frame. `histogram[n]` is the number of frames with n counted things."""
 
     mean: float
     median: float
@@ -57,7 +58,7 @@ class PerFrame:
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Durations in seconds; all values, sorted. The statistics of an empty list are 0."""
+    """All durations in seconds, sorted. The statistics of an empty list are 0."""
 
     mean: float
     median: float
@@ -68,7 +69,7 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class CategoryCounts:
-    """Instances, persistent objects, and videos with at least one, of one category."""
+    """The number of instances, of persistent objects, and of videos with at least one object, for one category."""
 
     instances: int
     objects: int
@@ -77,7 +78,7 @@ class CategoryCounts:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseStatistics:
-    """Counts by layer, then distributions. `..._rows` are frame-rows; maps are sorted from most to least frequent."""
+    """Counts by layer, then distributions. `..._rows` are frame-rows. Maps are sorted from most to least frequent."""
 
     videos: int
     unusable_videos: int
@@ -100,17 +101,17 @@ class ReleaseStatistics:
     relations_per_frame: PerFrame
     category_counts: dict[str, CategoryCounts]
     attribute_counts: dict[str, Counts]
-    """Attribute type to value to frame-rows."""
+    """Frame-rows by attribute type and value."""
     predicate_counts: dict[str, Counts]
-    """Relation type to value to frame-rows."""
+    """Frame-rows by relation type and value."""
     activity_counts: Counts
-    """Class name to segments; classes that share a name show their id too."""
+    """Segments by class name. If classes share a name, the name includes the id."""
     step_counts: Counts
     video_durations: Durations
     activity_durations: Durations
     step_durations: Durations
     preparation_counts: Counts
-    """Preparation type to videos."""
+    """Videos by preparation type."""
     device_counts: Counts
     resolution_counts: Counts
 
@@ -148,7 +149,7 @@ class _RowTotals:
     rows: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, video: VideoGraph, table: Ranges) -> FrameCounts:
-        """Count a video's records; return how many hold on each of its frames."""
+        """Count a video's records, and return how many hold on each frame of the video."""
         self.ranges += len(table.start)
         on_frame = np.zeros(video.frame_count, dtype=np.int64)
         ranges_of: dict[int, list[int]] = defaultdict(list)
@@ -163,7 +164,7 @@ class _RowTotals:
         return on_frame
 
     def by_type(self) -> dict[str, Counts]:
-        """Return types sorted by their sums, values by their counts."""
+        """Return types sorted by total count, and the values of each type sorted by count."""
         groups: dict[str, Counts] = defaultdict(dict)
         for (kind, value), count in self.rows.items():
             groups[kind][value] = count
@@ -180,7 +181,7 @@ class _CategoryTotals:
     videos: Counter[str] = field(default_factory=Counter)
 
     def add(self, video: VideoGraph) -> FrameCounts:
-        """Count a video's objects; return how many have a box on each of its frames."""
+        """Count a video's objects, and return how many have a box on each frame of the video."""
         table = video.instances_table
         boxes_of = np.bincount(table.object, minlength=len(video.objects)).tolist()
         boxed = [(item.category, boxes) for item, boxes in zip(video.objects, boxes_of, strict=True) if boxes]
@@ -252,7 +253,7 @@ def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistic
 
 
 def _with_frames(histogram: Histogram, counts: FrameCounts) -> Histogram:
-    """Return the histogram with the frames of another video."""
+    """Return the histogram after adding the frames of another video."""
     added = np.bincount(counts, minlength=len(histogram))
     added[: len(histogram)] += histogram
     return added

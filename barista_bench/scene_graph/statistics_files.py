@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def write_statistics(stats: ReleaseStatistics, out: str | Path, *, plots: bool = True) -> list[Path]:
-    """Write `statistics.json`, `statistics.md` and, with `plots`, SVG and PDF files into `out`; returns the files.
+    """Write `statistics.json`, `statistics.md` and, with `plots`, SVG and PDF files into `out`. Return the paths.
 
     Raises:
-        ConfigError: `out` is not a folder that may be replaced: see `replacing_folder`.
-        ModelError: plots are wanted and Matplotlib is absent; the other two files are written all the same.
+        ConfigError: `out` is not a folder that may be replaced (see `replacing_folder`).
+        ModelError: `plots` is set and Matplotlib is absent. The other two files are written nevertheless.
     """
     no_matplotlib = None
     with replacing_folder(Path(out), STATISTICS) as folder:
@@ -44,7 +44,7 @@ def write_statistics(stats: ReleaseStatistics, out: str | Path, *, plots: bool =
 
 
 def _tables(stats: ReleaseStatistics) -> Iterator[Table]:
-    """Yield tables under headings; a table without a title belongs to the previous heading."""
+    """Yield tables under headings. A table without a title belongs to the previous heading."""
     yield _counts_table(stats)
     yield _distribution_table("preparation", "videos", stats.preparation_counts, "Videos")
     yield _distribution_table("device", "videos", stats.device_counts)
@@ -62,7 +62,7 @@ def _tables(stats: ReleaseStatistics) -> Iterator[Table]:
 
 
 def _counts_table(stats: ReleaseStatistics) -> Table:
-    """Return the scalar statistics, beside the published ones if the paper has them."""
+    """Return the scalar statistics, beside the published values if the paper has them."""
     figures: dict[str, float] = {
         item.name: value for item in fields(stats) if isinstance(value := getattr(stats, item.name), int | float)
     }
@@ -104,7 +104,6 @@ def _table_by_type(title: str, counts: Mapping[str, Mapping[str, int]]) -> Table
 
 
 def _table(title: str, names: Sequence[str], numbers: Sequence[str], rows: Iterable[Row]) -> Table:
-    """Return a table with name columns followed by number columns."""
     return Table.of(title, (*text_columns(*names), *number_columns("", *numbers)), rows)
 
 
@@ -121,7 +120,7 @@ _HATCHED: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.3}
 
 
 def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
-    """Write the SVG and PDF files; return their paths.
+    """Write the SVG and PDF files, and return the paths.
 
     Raises:
         ModelError: Matplotlib is absent.
@@ -141,7 +140,7 @@ def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
 
 
 def _overview(stats: ReleaseStatistics) -> Figure:
-    """Draw preparation types, objects per frame, durations of videos and of activities (figure 3)."""
+    """Draw preparation types, objects per frame, and durations of videos and activities (figure 3)."""
     figure = new_figure(PAGE, 4.2)
     first, second, third, fourth = figure.subplots(2, 2).ravel()
     _draw_bars(first, stats.preparation_counts)
@@ -161,7 +160,7 @@ def _overview(stats: ReleaseStatistics) -> Figure:
 
 
 def _histogram(axes: Axes, values: Sequence[float]) -> None:
-    """Draw at most 30 bins; values beyond the 99th percentile are in the last bin, which is labelled so."""
+    """Draw at most 30 bins. Values beyond the 99th percentile are in the last bin, whose label says so."""
     if not values:
         return
     top = max(float(np.percentile(values, 99)), 1e-9)
@@ -189,7 +188,7 @@ def _bars(counts: Mapping[str, int], noun: str, unit: str, top: int) -> Figure:
 
 
 def _grouped_bars(groups: Mapping[str, Mapping[str, int]], noun: str, unit: str) -> Figure:
-    """Draw bars in groups, on a logarithmic scale (figure 4c); at most 20 per group."""
+    """Draw bars in groups of at most 20, on a logarithmic scale (figure 4c)."""
     top_groups = {kind: dict(list(values.items())[:20]) for kind, values in groups.items()}
     figure = new_figure(COLUMN, 0.8 + 0.14 * max(3, sum(map(len, top_groups.values())) + len(top_groups)))
     axes = figure.subplots()

@@ -1,4 +1,4 @@
-"""The terms of graphs from other datasets: their owner, licence and citation."""
+"""Read the terms of graphs from other datasets: owner, licence and citation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MAX_BYTES = 2**20
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of `terms.yaml`, which is beside the folders of videos, and in everything made from them.
+    """The content of `terms.yaml`. This file is beside the folders of videos, and in everything made from these videos.
 
     Args:
-        title: of the data, for people.
-        licence: identifier on the Hub. Derived data are published under this licence or not at all.
-        licence_note: scope of the licence, in a sentence.
+        title: title of the data, for people.
+        licence: identifier of the licence on the Hub. Derived data are published under this licence or not at all.
+        licence_note: scope of the licence in one sentence.
         citation: BibTeX.
         homepage: source of the data.
     """
@@ -33,7 +33,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def read_terms(folder: Path) -> Terms | None:
-    """Read the terms in a folder, if there are any. Raises DataError for an invalid file."""
+    """Read the terms in a folder; None if there are none. Raises DataError for an invalid file."""
     path, remedy = folder / TERMS_FILE, "import the graphs again"
     if not path.is_file():
         return None

@@ -32,17 +32,17 @@ _MIN_IOU = 0.5
 """Minimum IoU of a box and its mask's box: the lowest COCO threshold. All boxes of the real clips that we measured have
 an IoU of 1, since annotation tools derive them from masks."""
 _ROUNDING = 2
-"""Accepted error of a side in pixels, for any IoU: rounding can halve the IoU of an object of few pixels."""
+"""Error of a side in pixels that is accepted at any IoU, since rounding can halve the IoU of a very small object."""
 _FRAMES_AT_ONCE = 32
 _MOST_NAMED = 5
 _VARYING = re.compile(r"'[^']*'|[0-9]+(\.[0-9]+)?")
-"""What differs between two cases of one mistake: indices, numbers, ids."""
+"""Parts of a message that differ between two cases of one mistake: indices, numbers and ids."""
 _BRACE_OR_TEXT = re.compile(rb'[{}]|"(?P<text>(?:[^"\\]++|\\.)*+)"(?:\s*+(?P<is_key>:))?', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class VideoValidation:
-    """The content of one video folder. Counts cover the usable records."""
+    """The content of one video folder. Counts include only usable records."""
 
     video_id: str
     frames: int
@@ -57,7 +57,7 @@ class VideoValidation:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The outcome for a complete root: `problems` without a readable video, and one entry per video."""
+    """The outcome for a complete root: one entry per readable video, and the problems outside these videos."""
 
     root: str
     videos: tuple[VideoValidation, ...]
@@ -98,14 +98,14 @@ def validate(root: str | Path, *, decode: bool = False, num_proc: int = 1, progr
 
 
 def _validate(graph: SceneGraph, video_id: str, *, decode: bool) -> VideoValidation | Problem:
-    """Return the validation of one video, or the problem of an unusable annotation file."""
+    """Return the validation of one video, or the problem if its annotation file is unusable."""
     for video in graph.videos([video_id]):
         return validate_video(video, graph.video_path(video_id), decode=decode)
     return graph.failed[video_id]
 
 
 def validate_video(graph: VideoGraph, path: Path, *, decode: bool = False) -> VideoValidation:
-    """Check every mask of a video, and its file at `path`. The problems of reading the graph are included.
+    """Check every mask of a video and the video file at `path`. Problems found while reading the graph are included.
 
     With `decode`, every frame is decoded, not only the last one.
     """
@@ -128,10 +128,10 @@ def validate_video(graph: VideoGraph, path: Path, *, decode: bool = False) -> Vi
 
 
 def _report_keys(path: Path, log: ProblemLog) -> None:
-    """Warn of keys that appear twice in one object, and of missing sections unless `coverage` states what is complete.
+    """Warn of keys that appear twice in one object, and of missing sections if there is no `coverage`.
 
-    JSON readers silently use the last of equal keys. Reading has found the file to be JSON, so only braces and texts
-    are scanned here; no value is made.
+    JSON readers silently use the last of several equal keys. The file is already known to be JSON, so only braces and
+    texts are scanned, and no values are made.
     """
     open_objects: list[dict[bytes, int]] = []
     objects_with: Counter[bytes] = Counter()
@@ -140,7 +140,7 @@ def _report_keys(path: Path, log: ProblemLog) -> None:
         if token["is_key"]:
             keys, name = open_objects[-1], token["text"]
             if b"\\" in name:
-                with suppress(ValueError):  # fields that are not read may contain characters that JSON does not allow
+                with suppress(ValueError):  # unread fields may contain characters that JSON does not allow
                     name = json.loads(b'"%s"' % name).encode(errors="surrogatepass")
             keys[name] = keys.get(name, 0) + 1
             if keys[name] == 2:
@@ -159,7 +159,10 @@ def _report_keys(path: Path, log: ProblemLog) -> None:
 
 
 def count_alike(problems: Sequence[Problem]) -> Mapping[Problem, int]:
-    """Return the first problem of each kind with the count of that kind: one mistake in many records and videos."""
+    """Return the first problem of each kind, with the count of that kind.
+
+    A kind is one mistake in many records and videos.
+    """
     kinds: dict[tuple[str, ...], Problem] = {}
     counts: Counter[Problem] = Counter()
     for problem in problems:
@@ -191,9 +194,7 @@ def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
 
 
 def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[np.float64], log: ProblemLog) -> None:
-    """Warn of boxes that do not match their masks (`tight_boxes` are the boxes around the masks), and of empty
-    masks.
-    """
+    """Warn of empty masks, and of boxes that do not match the boxes around their masks (`tight_boxes`)."""
     records = graph.records
     boxes = records.annotation_columns().bbox[np.searchsorted(records.annotation_rows(), rows)]
     low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
@@ -202,7 +203,7 @@ def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[
     union = boxes[:, 2:].prod(axis=1) + tight_boxes[:, 2:].prod(axis=1) - intersection
     distance = np.maximum(np.abs(low - mask_low), np.abs(high - mask_high)).max(axis=1, initial=0)
     is_empty = tight_boxes[:, 2] == 0
-    # Without a division: a box of negative width has an IoU of 0 too.
+    # This avoids a division, so that a box of negative width also has an IoU of 0.
     is_odd = ~is_empty & (distance > _ROUNDING) & ~((intersection > 0) & (intersection >= _MIN_IOU * union))
     for index in np.flatnonzero(is_empty | is_odd).tolist():
         key = f"annotations[{rows[index]}]"
@@ -215,7 +216,6 @@ def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[
 
 
 def _undecodable_frames(reader: FrameReader, frames: Sequence[int]) -> list[int]:
-    """Return the frames that cannot be decoded, in order."""
     undecodable: list[int] = []
     for start in range(0, len(frames), _FRAMES_AT_ONCE):
         batch = frames[start : start + _FRAMES_AT_ONCE]

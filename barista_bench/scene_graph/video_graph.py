@@ -1,8 +1,8 @@
-"""The scene graph of one video: its tables as arrays, and queries on them.
+"""Hold the scene graph of one video as tables of arrays, and answer queries on these tables.
 
-Conventions: frames count from 0; boxes are `[x, y, width, height]` in pixels of the displayed frame; a span is one
-frame index, or a pair `(start, stop)` with stop excluded, or None for the whole video; ranges are half-open
-`[start, end)`. Every row keeps `row`, its index in the file, so that results lead back to the annotation.
+Frames count from 0. Boxes are `[x, y, width, height]` in pixels of the displayed frame. A span is one frame index, a
+pair `(start, stop)` with stop excluded, or None for the whole video. Ranges are half-open `[start, end)`. Every record
+keeps `row`, its index in the file, so that results can be traced to the annotation.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ UNNAMED = "unknown"
 
 
 class SceneObject(NamedTuple):
-    """One persistent object: the same id through occlusion and re-entry."""
+    """One persistent object. It keeps the same id through occlusion and re-entry."""
 
     id: str
     category: str
 
 
 class Instance(NamedTuple):
-    """One object on one frame; `bbox` is (x, y, width, height) in pixels."""
+    """One object on one frame. `bbox` is (x, y, width, height) in pixels."""
 
     frame: int
     object: SceneObject
@@ -77,7 +77,7 @@ class Relation(NamedTuple):
 
 
 class Contact(NamedTuple):
-    """A hand acting on an object: `side` is left or right."""
+    """A hand that acts on an object. `side` is left or right."""
 
     side: str
     hand: SceneObject
@@ -98,9 +98,9 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Boxed objects sorted by frame, then by index in the file. `object` indexes `VideoGraph.objects`.
+    """Boxed objects sorted by frame, then by index in the file. `object` is an index of `VideoGraph.objects`.
 
-    If a file annotates an object twice on a frame, a query of its box by id returns the last one.
+    If a file annotates an object twice on a frame, a query of the object's box by id returns the last box.
     """
 
     frame: NDArray[np.int32]
@@ -118,7 +118,7 @@ class Instances:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """The frame ranges of attributes or relations, one per row; an attribute's `target` is -1."""
+    """The frame ranges of attributes or relations, one per row. For an attribute, `target` is -1."""
 
     source: NDArray[np.int32]
     target: NDArray[np.int32]
@@ -127,7 +127,7 @@ class Ranges:
     end: NDArray[np.int64]
     row: NDArray[np.int64]
     labels: tuple[tuple[str, str], ...]
-    """(type, value) pairs that `label` indexes."""
+    """(type, value) pairs; `label` is an index of this tuple."""
 
     def entry(self, position: int) -> tuple[str, str, int, int, int]:
         """Return (type, value, start, end, row) of one range."""
@@ -147,9 +147,9 @@ def bounds(span: int | tuple[int, int]) -> tuple[int, int]:
 
 
 class VideoGraph:
-    """The graph of one video. Made by `SceneGraph`; immutable.
+    """The graph of one video. `SceneGraph` makes graphs, which are immutable.
 
-    `records` holds the file's valid records, including masks.
+    `records` has the file's valid records, including masks.
     """
 
     def __init__(self, video_id: str, records: ReleaseRecords, problems: Sequence[Problem] = ()) -> None:
@@ -178,8 +178,8 @@ class VideoGraph:
 
     @property
     def preparation(self) -> str:
-        """Return the `type` of the coffee machine that is seen first (upstream's rule), or `unknown` if there is
-        none.
+        """Return the `type` of the coffee machine that is seen first, or `unknown` without one. This is the release's
+        rule.
         """
         category, attribute = load_domain().stratum
         machines = [i for i, item in enumerate(self.objects) if item.category == category and len(self.frames_of(i))]
@@ -203,7 +203,7 @@ class VideoGraph:
         return [self.objects[i] for i in np.unique(table.object[table.slice(span)]).tolist()]
 
     def instances(self, span: Span = None) -> list[Instance]:
-        """Return the boxed objects in the span, by frame, then in the order of the file."""
+        """Return the boxed objects in the span, sorted by frame, then in the order of the file."""
         return self._instances_in(self.instances_table.slice(span))
 
     def instance(self, position: int) -> Instance:
@@ -219,18 +219,18 @@ class VideoGraph:
         ]
 
     def stated_box(self, position: int) -> Sequence[int | float]:
-        """Return the box at a row of the instances table as the file writes it; integers stay integers."""
+        """Return the box at a row of the instances table as in the file. Integers stay integers."""
         return self._annotation(int(self.instances_table.row[position])).bbox or ()
 
     def boxes(self, frame: int) -> dict[str, Box]:
-        """Return object id -> box (x, y, width, height), in pixels, for one frame."""
+        """Return the boxes (x, y, width, height) of one frame in pixels, by object id."""
         return {instance.object.id: instance.bbox for instance in self.instances(frame)}
 
     def rle(self, instance: Instance) -> Rle:
-        """Return the instance's mask, encoded and checked.
+        """Return the instance's mask as a checked encoding.
 
         Raises:
-            DataError: the annotation has no mask, or its mask is not one of this frame size.
+            DataError: the annotation has no mask, or the mask does not have the frame's size.
         """
         (rle,) = self.rles([instance])
         if isinstance(rle, DataError):
@@ -238,8 +238,9 @@ class VideoGraph:
         return rle
 
     def rles(self, instances: Sequence[Instance]) -> list[Rle | DataError]:
-        """Return the result or error of `rle` for each instance; checking many masks at once is far faster than one by
-        one.
+        """Return the result or the error of `rle` for each instance.
+
+        Checking many masks at once is far faster than checking them one by one.
         """
         raws = [self._annotation(instance.row).segmentation for instance in instances]
         raw_masks = [raw for raw in raws if isinstance(raw, msgspec.Raw)]
@@ -256,21 +257,21 @@ class VideoGraph:
         return rles
 
     def mask(self, instance: Instance) -> NDArray[np.bool_]:
-        """Return the instance's mask, (height, width) booleans. Raises DataError as `rle` does."""
+        """Return the instance's mask as (height, width) booleans. Raises DataError as `rle` does."""
         return decode_mask(self.rle(instance))
 
     def attributes(self, span: Span = None) -> list[Attribute]:
-        """Return the attribute ranges with a frame in the span, in the file's order, even if the object is not seen
-        there.
+        """Return the attribute ranges with a frame in the span, in the order of the file.
+
+        Objects need not be visible in the span.
         """
         table = self.attributes_table
         return [Attribute(self.objects[table.source[i]], *table.entry(i)) for i in table.positions_in(span).tolist()]
 
     def relations(self, span: Span = None) -> list[Relation]:
-        """Return the relation ranges with at least one frame in the span on which both ends have a box, in the file's
-        order.
+        """Return, in the file's order, the relation ranges with a frame in the span on which both objects have a box.
 
-        At one frame a record counts once, even if two of its ranges overlap there.
+        On one frame, a record counts once, even if two of its ranges overlap.
         """
         table = self.relations_table
         positions = [i for i in table.positions_in(span).tolist() if len(self.relation_frames(i, span))]
@@ -281,9 +282,7 @@ class VideoGraph:
         ]
 
     def relation_frames(self, position: int, span: Span = None) -> NDArray[np.int32]:
-        """Return the frames of the span on which the relation range at `position` holds and both its ends have a
-        box.
-        """
+        """Return the frames of the span on which the relation range at `position` holds and both objects have a box."""
         return self.frames_with_boxes(self.relations_table, position, span)
 
     def frames_with_boxes(self, table: Ranges, position: int, span: Span = None) -> NDArray[np.int32]:
@@ -317,8 +316,9 @@ class VideoGraph:
         ]
 
     def activities(self, span: Span = None, *, inclusive: bool = False) -> list[Segment]:
-        """Return activity segments with a frame in the span. `inclusive` counts frame `end` too, as some rules of the
-        release do.
+        """Return activity segments with a frame in the span.
+
+        With `inclusive`, frame `end` also counts, as in some rules of the release.
         """
         return _overlapping(self._activities, span, inclusive)
 
@@ -349,7 +349,6 @@ class VideoGraph:
         )
 
     def _annotation(self, row: int) -> ReleaseAnnotation:
-        """Return the annotation of a row of the file."""
         rows = self.records.rows.get("annotations")
         return self.records.release.annotations[row if rows is None else bisect_left(rows, row)]
 

@@ -1,12 +1,12 @@
 """Analysis of scored runs: intervals, paired comparisons, breakdowns, agreement, propagation, baselines, failures.
 
-All functions read `runs.score.scoring.ScoredRun`s, name no benchmark and no task, and run no model. Tasks provide
-their special cases: `Task.statistics`, `Task.facets`, `Task.failures`.
+All functions read `runs.score.scoring.ScoredRun`s and do not run a model. They contain no code for a specific benchmark
+or task. Tasks provide their special cases: `Task.statistics`, `Task.facets`, `Task.failures`.
 
-Results are plain frozen records, ready for tables, pandas (`dataclasses.asdict`) and reports. Scores are
-`runs.score.results.Figure`s: mean and standard deviation over runs, and a 95% interval. All scores run from 0 to 1.
-Intervals and tests are over resampling units (`Task.resampling_unit`: videos for most tasks), never over samples,
-since samples of one unit resemble each other.
+Results are plain frozen records for tables, pandas (`dataclasses.asdict`) and reports. A score is a
+`runs.score.results.MetricValue`: mean and standard deviation over repetitions, and a 95% interval. All scores range
+from 0 to 1. Intervals and tests are over resampling units (`Task.resampling_unit`: videos for most tasks), never over
+samples, since samples of one unit resemble each other.
 
     interval_of(run)                      -> {figure: Interval}
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected

@@ -1,13 +1,13 @@
-"""Agreement of tasks on the order of models, and of models and people on the same questions.
+"""Measure how tasks agree on the order of models, and how models and people agree on the same questions.
 
 Orders: Kendall's tau-b (paper, A.7 and table 16). As in the paper, a model's score on a task is the mean of its sample
 scores, pooled over examples and runs; for text tasks the judge's scores, if the runs have them (`ScoredRun.judged`).
 Two tasks with a high tau order the models alike; a low or negative tau means that one order does not predict the other.
 
-Answers: the agreement of people is a ceiling that the reference does not show. Choices are compared by the fraction of
-equal choices and by Krippendorff's alpha, which subtracts agreement by chance, for any number of raters who need not
-all have answered (Krippendorff, Content Analysis, 2004, chapter 11; nominal data). Other answers are scored by the task
-itself: each answer of a pair with the other as the reference.
+The agreement of people on answers is a ceiling for models that the reference does not show. Choices are compared by the
+fraction of equal choices and by Krippendorff's alpha (Krippendorff, Content Analysis, 2004, chapter 11; nominal data).
+Alpha corrects for agreement by chance. It allows any number of raters and missing answers. Other answers are scored by
+the task itself: each answer of a pair is scored with the other answer as the reference.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ FEWEST_MODELS = 3
 class RankAgreement:
     """Kendall's tau-b between the orders of models by task (paper, A.7 and table 16).
 
-    `means[m][t]` is the mean sample score of model m on task t, pooled over examples and runs. `tau[s][t]` is symmetric
-    with 1 on the diagonal, None if a task gives all models the same score.
+    `means[m][t]` is the mean sample score of model m on task t over all examples and repetitions. `tau[s][t]` is
+    symmetric with 1 on the diagonal. It is None if a task gives all models the same score.
     """
 
     tasks: tuple[str, ...]
@@ -48,19 +48,19 @@ class RankAgreement:
 
 
 def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -> RankAgreement:
-    """Compare tasks over the models with a run of every task; runs of one model with two labels are two models.
+    """Compare tasks over the models that have a run of every task. A model with two labels counts as two models.
 
     Args:
-        runs: of any tasks; for several benchmarks, task names include the benchmark.
-        labels: names of the models; by default `run_labels`.
+        runs: runs of any tasks. If there are several benchmarks, task names include the benchmark.
+        labels: names of the models. The default is `run_labels`.
 
     Raises:
-        ConfigError: fewer than two tasks, or fewer than three models with all of them.
+        ConfigError: there are fewer than two tasks, or fewer than three models with all tasks.
         DataError: a model has two comparable runs of one task.
     """
     labels = run_labels(runs) if labels is None else labels
     has_several = len({run.task.benchmark for run in runs}) > 1
-    # A task's runs may not all be comparable.
+    # Some runs of a task may not be comparable.
     distinctions = distinguishing_parts([run.results.comparability for run in runs])
     names = [
         f"{f'{run.task.benchmark} / ' if has_several else ''}{run.task.name}{f' ({difference})' if difference else ''}"
@@ -85,7 +85,7 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
 
 
 def agreement_of(tasks: Sequence[str], means: Mapping[str, Sequence[float]]) -> RankAgreement:
-    """Return the agreement from each model's mean scores, in the order of `tasks`."""
+    """Compute the agreement from each model's mean scores. Scores are in the order of `tasks`."""
     table = pd.DataFrame(means.values())
     tau = table.corr(method="kendall").to_numpy()
     return RankAgreement(
@@ -100,19 +100,21 @@ log = logging.getLogger(__name__)
 
 Answer = tuple[Example, Prediction]
 Answers = dict[str, Answer]
-"""The readable answers of one rater, by example."""
+"""Maps each example to one rater's readable answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerAgreement:
-    """The agreement of `raters` on one task: of two of them, all people, or all together.
+    """The agreement of `raters` on one task. Raters are a pair, all people, or all raters together.
 
     Args:
-        examples: with answers of two or more raters; `pairs` of answers to one example.
-        same: fraction of pairs with the same choice; None if answers are not choices.
-        alpha: Krippendorff's alpha of the choices: 1 for agreement, 0 for chance; None also if all choices are equal.
-        score: the task's sample score of one answer of a pair with the other as the reference, mean over pairs and both
-            directions, 0 to 1; None if answers are choices.
+        examples: number of examples with answers of two or more raters. `pairs` counts the pairs of answers to one
+            example.
+        same: fraction of pairs with the same choice, or None if answers are not choices.
+        alpha: Krippendorff's alpha of the choices: 1 for full agreement, 0 for chance. None if answers are not choices
+            or all choices are equal.
+        score: the task's sample score of one answer with the other answer as the reference. It is the mean over pairs
+            and both directions, from 0 to 1. None if answers are choices.
     """
 
     benchmark: str
@@ -126,14 +128,15 @@ class AnswerAgreement:
 
 
 def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
-    """Return the agreement of each pair of comparable runs, then all people, then all runs, task by task.
+    """Return, task by task, the agreement of each pair of comparable runs, then of all people, then of all runs.
 
-    Groups of two or fewer are not repeated. Only the first repetition of a run counts; `consistency` compares its
-    repetitions. Unreadable answers are skipped.
+    Groups of all people or all runs need at least three members. Only the first repetition of a run counts.
+    `consistency` compares repetitions. Unreadable answers are skipped.
 
     Raises:
-        ConfigError: no task here can compare answers with each other; if some tasks can, the others cause a warning.
-        DataError: no two runs answered the same example of one task readably.
+        ConfigError: no task can compare answers with each other. If some tasks can, the remaining tasks cause a
+            warning.
+        DataError: no example has readable answers from two runs of its task.
     """
     labels, rows, refusals = run_labels(runs), list[AnswerAgreement](), list[ConfigError]()
     for group in comparable_groups(runs).values():
@@ -165,7 +168,9 @@ def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
 
 
 def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
-    """Return Krippendorff's alpha of raters' values for each unit; None if no unit has two, or all are equal.
+    """Return Krippendorff's alpha. `units` holds the raters' values for each unit.
+
+    Return None if no unit has two values, or if all values are equal.
 
     >>> krippendorff_alpha(["aa", "bb", "ab", "a"]), krippendorff_alpha(["aa", "aa"])
     (0.4444444444444444, None)
@@ -182,7 +187,7 @@ def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
 
 
 def agreement_between(task: Task, raters: tuple[str, ...], answers: Mapping[str, Answers]) -> AnswerAgreement | None:
-    """Return the agreement of raters on one task; None without a common example.
+    """Return the agreement of raters on one task, or None without a common example.
 
     Raises:
         ConfigError: the task cannot compare answers with each other.
@@ -206,7 +211,10 @@ def agreement_between(task: Task, raters: tuple[str, ...], answers: Mapping[str,
 
 
 def _mutual_score(task: Task, pairs: Sequence[tuple[Answer, Answer]]) -> float:
-    """Return the mean score of each answer of a pair with the other as the reference. Two empty answers agree."""
+    """Return the mean score over both directions of all pairs. Two empty answers agree.
+
+    In each direction, one answer of the pair is scored with the other answer as the reference.
+    """
     exchanged_samples, silent_scores = list[Scored](), list[float]()
     for (example, first), (_, second) in pairs:
         targets = task.as_target(example, first), task.as_target(example, second)

@@ -1,7 +1,8 @@
-"""How much of a score is due to images, to their order, or to more than guessing; and a model's consistency.
+"""Compare models with baselines, and measure a model's consistency.
 
-A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the other baselines are guesses
-(`core.model_names`): these names determine the pairs.
+The comparisons show how much of a score is due to images, to their order, or to more than guessing. Names determine the
+pairs. A model under an ablation is named `<ablation>:<model>` (`models.ablations`). The other baselines guess
+(`core.model_names`).
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ KINDS: Final = (*ABLATIONS, *GUESSES)
 
 @dataclass(frozen=True, slots=True)
 class BaselineGap:
-    """The comparison of a model with a baseline; `comparison.first` is the model, `.second` the baseline.
+    """The comparison of a model (`comparison.first`) with a baseline (`comparison.second`).
 
-    The gap to `text_only` is due to the images, to `shuffled_frames` to their order, to `first_frame` to more than one
-    image. The gap to `chance`, `prior` and `centre_box` is due to anything but guessing, and to `copy_first_mask` to
-    moving objects.
+    The gap to `text_only` shows the effect of the images, the gap to `shuffled_frames` the effect of their order, and
+    the gap to `first_frame` the effect of all images after the first. The gap to `chance`, `prior` and `centre_box`
+    shows the effect of more than guessing, and the gap to `copy_first_mask` the effect of object motion.
     """
 
     model: str
@@ -41,10 +42,11 @@ class BaselineGap:
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """A model's consistency over pairs of runs of an example, mean over `examples`.
+    """A model's consistency over pairs of repetitions of an example, averaged over `examples` examples.
 
-    `same_answer`: fraction of pairs with equal parsed answers (two unreadable answers are equal); `same_score`: with
-    equal sample scores; `spread`: mean standard deviation of an example's sample score over runs.
+    `same_answer` is the fraction of pairs with equal parsed answers (two unreadable answers are equal). `same_score` is
+    the fraction of pairs with equal sample scores. `spread` is the mean standard deviation of an example's sample score
+    over repetitions.
     """
 
     task: str
@@ -63,11 +65,11 @@ def baseline_gaps(
     labels: Labels | None = None,
     compare: Callable[[ScoredRun, ScoredRun], Comparison] | None = None,
 ) -> tuple[BaselineGap, ...]:
-    """Compare each model with each of its baselines among comparable runs, corrected together.
+    """Compare each model with its baselines among comparable runs. All p-values are corrected together.
 
     Args:
-        labels: names of the models; by default `run_labels`.
-        compare: replaces `compare_pair`, for example with a cached version.
+        labels: names of the models. The default is `run_labels`.
+        compare: function to use instead of `compare_pair`, for example a cached version.
 
     Raises:
         DataError: a model and its baseline share no finished sample.
@@ -93,7 +95,7 @@ def baseline_gaps(
 
 
 def consistency(run: ScoredRun) -> Consistency | None:
-    """Return the consistency of a model over its repetitions; None if no example was answered twice."""
+    """Return the consistency of a model over its repetitions, or None if no example was answered twice."""
     by_example: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in run.samples:
         if sample.record.is_finished:

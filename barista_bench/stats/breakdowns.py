@@ -1,8 +1,9 @@
-"""The primary metric by group (any metadata key, the facets of its task, place in the video), and failures by kind.
+"""Compute the primary metric per group of examples, and count failures by kind.
 
-Numbers with many values are cut into quantile bins, so that each bin holds about as many examples. If a key holds a
-list, an example counts in the group of each of its values. Intervals are over the group's resampling units, as
-everywhere. Failures come from the tasks (`Task.failures`, `task.FAILURE_KINDS`).
+Groups come from any metadata key, the facets of the task, or the position in the video. Numbers with many values are
+cut into quantile bins of about equal size. If a key holds a list, an example counts in the group of each listed value.
+Intervals are over the resampling units of the group. Failures come from the tasks (`Task.failures`,
+`task.FAILURE_KINDS`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from barista_bench.runs.score.samples import ScoredSample, group_metric
 from barista_bench.runs.score.scoring import ScoredRun
 
 BINS = 4
-"""Quantile bins of a number that has more values than `DISTINCT`."""
+"""Number of quantile bins for a number with more than `DISTINCT` values."""
 DISTINCT = 8
 POSITION, OBJECTS, LABEL = "position", "evidence_objects", "label"
 FRAME_COUNT = "frame_count"
@@ -33,10 +34,10 @@ FRAME_COUNT = "frame_count"
 
 @dataclass(frozen=True, slots=True)
 class BreakdownRow:
-    """The task's primary metric over the examples of one group.
+    """The primary metric over the examples of one group.
 
-    `value` is the group in words: a metadata value, or a bin such as `[0.25, 0.50)`. If the key is a list, an example
-    is in the group of each of its values, so groups overlap. `order` sorts the rows of a key.
+    `value` names the group: a metadata value, or a bin such as `[0.25, 0.50)`. If the key holds lists, an example is in
+    the group of each listed value, so groups overlap. `order` sorts the rows of a key.
     """
 
     key: str
@@ -55,11 +56,11 @@ class _Group(NamedTuple):
 
 
 def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
-    """Return the keys that divide the examples of a run into two groups or more, sorted.
+    """Return the sorted keys that divide the examples of a run into at least two groups.
 
-    Besides the keys of metadata and of `Task.facets`: `label`; `position`, the first frame's place in its video from 0
-    to 1, if metadata have the number of frames; `evidence_objects`, the example's number of objects. If resampling
-    units are scored as a set, only keys that all examples of every unit share.
+    Keys come from metadata and `Task.facets`. There are three more keys: `label`; `position`, the first frame's
+    position in its video from 0 to 1, if metadata have the number of frames; `evidence_objects`, the example's number
+    of objects. If resampling units are scored as a set, all examples of a unit must share the key's value.
     """
     task, examples = run.task, run.examples.examples
     example_facts = [facts(task, example) for example in examples]
@@ -74,7 +75,7 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
 
 
 def facts(task: Task, example: Example) -> Mapping[str, Json]:
-    """Return the fields that can group an example, with their values."""
+    """Return the values of all fields that can group an example, by name."""
     return _facts(example, task)
 
 
@@ -92,10 +93,10 @@ def _facts(example: Example, task: Task) -> Mapping[str, Json]:
 
 
 def breakdown(run: ScoredRun, key: str, *, intervals: bool = True) -> tuple[BreakdownRow, ...]:
-    """Return the primary metric of each group of examples that share a value of `key`, in the order of the values.
+    """Return the primary metric for each value of `key`, in the order of the values.
 
     Args:
-        key: one of `breakdown_keys`, or any other key of the examples' metadata.
+        key: a key from `breakdown_keys`, or any other key of the examples' metadata.
 
     Raises:
         ConfigError: no example has such a key.
@@ -106,9 +107,9 @@ def breakdown(run: ScoredRun, key: str, *, intervals: bool = True) -> tuple[Brea
 def breakdowns(
     run: ScoredRun, keys: Iterable[str], *, intervals: bool = True, most: int | None = None
 ) -> dict[str, tuple[BreakdownRow, ...]]:
-    """Return rows of `breakdown` for several keys; for each only the `most` groups with the most examples.
+    """Return the rows of `breakdown` for several keys. Only the `most` largest groups of each key are kept.
 
-    `most` None: all groups.
+    If `most` is None, all groups are kept.
     """
     rows: dict[str, tuple[BreakdownRow, ...]] = {}
     for key in keys:
@@ -123,17 +124,18 @@ def breakdowns(
 
 
 class ThoughtBin(NamedTuple):
-    """Samples with similar amounts of thought: the median of their tokens of thought, and their primary metric."""
+    """Samples with similar amounts of thought: their median number of thinking tokens, and their primary metric."""
 
     tokens: float
     row: BreakdownRow
 
 
 def by_thinking(run: ScoredRun) -> tuple[ThoughtBin, ...]:
-    """Return the primary metric by tokens of thought, in quantile bins of the samples with logged thoughts.
+    """Return the primary metric by number of thinking tokens, in quantile bins of the samples with logged thoughts.
 
-    Repetitions of a greedy answer count once. Empty if no sample thought, if all thought as much, and for a task whose
-    units are scored as a set, since samples of one unit think differently.
+    Repetitions of a greedy answer count once. The result is empty if no sample has thoughts, or if all have equally
+    many tokens. It is also empty if the task scores units as a set, since the samples of a unit differ in thinking
+    tokens.
     """
     counted = (sample for sample in run.samples if sample.is_counted and sample.record.output_tokens)
     samples = [sample for sample in counted if sample.record.thinking_tokens is not None]
@@ -174,7 +176,7 @@ def _groups(run: ScoredRun, key: str) -> list[_Group]:
     members: dict[str, list[ScoredSample]] = {}
     ranks: dict[str, tuple[int, float, str]] = {}
     for sample, value in present:
-        # Each value of a list once. A value with several fields counts by its text.
+        # Take each value of a list once. A value with several fields counts by its text.
         values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
         for text, item in {str(item): item for item in values}.items():
             members.setdefault(text, []).append(sample)
@@ -185,7 +187,7 @@ def _groups(run: ScoredRun, key: str) -> list[_Group]:
 
 
 def _quantile_groups(samples: Sequence[ScoredSample], values: Floats) -> list[_Group]:
-    """Return groups of samples in half-open bins between quantiles, the last bin closed; equal quantiles merge."""
+    """Group samples in bins between quantiles. Bins are half-open, except the last. Bins with equal quantiles merge."""
     edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)))
     bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     groups = []
@@ -207,9 +209,10 @@ def _examples(samples: Sequence[ScoredSample]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """One kind of failure of a task (`task.FAILURE_KINDS` explains each).
+    """One kind of failure in a task. `task.FAILURE_KINDS` explains the kinds.
 
-    `count` failures in total, in `samples` of the task's samples, a `fraction` of all scored samples.
+    `count` is the number of failures, `samples` the number of samples with this failure, and `fraction` their share of
+    all scored samples.
     """
 
     task: str
@@ -221,13 +224,16 @@ class FailureRow:
 
 
 def answer_failures(task: Task, sample: ScoredSample) -> tuple[AnswerFailure, ...]:
-    """Return the failures of an answer, according to its task."""
+    """Return the failures that the task finds in an answer."""
     example = sample.example
     return attempt(task, "failures", example, lambda: task.failures(example, sample.prediction), ())
 
 
 def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:
-    """Return one row per occurring kind, in the order of the vocabulary. A sample may fail in several ways."""
+    """Return one row per kind of failure that occurs, in the order of the vocabulary.
+
+    A sample may fail in several ways.
+    """
     failures = [answer_failures(run.task, sample) for sample in run.samples if sample.record.is_finished]
     counts = Counter(failure.kind for of_sample in failures for failure in of_sample)
     samples = Counter(kind for of_sample in failures for kind in {failure.kind for failure in of_sample})

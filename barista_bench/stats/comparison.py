@@ -1,10 +1,11 @@
-"""Paired comparison of models on the same examples: difference, interval, permutation test, effect size, Holm.
+"""Compare pairs of models on the same examples: difference, interval, permutation test, effect size, Holm's correction.
 
-Both models answered the same examples, so the test asks how large the difference is if their names are exchanged. In
-each permutation the answers of complete resampling units (`Task.resampling_unit`: videos for most tasks) change sides,
-and both scores are aggregated again. With few units all permutations are tried and the p-value is exact (Fisher's
-randomisation test, clustered by unit). With n units no p-value is below 2 / 2^n: 5 or fewer cannot show a difference.
-Several comparisons made together are corrected by Holm's step-down procedure (Holm 1979), which needs no independence.
+Both models answered the same examples. So the test exchanges the models' names and measures the difference again. In
+each permutation, all answers of some resampling units change sides (`Task.resampling_unit`: videos for most tasks), and
+both scores are computed again. With few units all permutations are tried, and the p-value is exact (Fisher's
+randomisation test, clustered by unit). With n units no p-value is below 2 / 2^n, so 5 or fewer units cannot show a
+difference. Several comparisons are corrected together by Holm's step-down procedure (Holm 1979). The procedure does not
+need independence.
 """
 
 from __future__ import annotations
@@ -37,26 +38,26 @@ from barista_bench.runs.score.samples import ScoredSample, by_repetition
 from barista_bench.runs.score.scoring import ScoredRun, split_stopped
 
 TIE = 1e-12
-"""Smaller differences are rounding errors."""
+"""Differences below this value are rounding errors."""
 SURE_BELOW = 1 - LEVEL
-"""p-value, corrected, below which a difference is called sure."""
+"""Corrected p-value below which a difference is called sure."""
 Certainty = Literal["sure", "likely", "unclear", "too few", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two models on the same samples of one task. Differences are `first` minus `second`.
+    """The comparison of two models on the same samples of a task. Differences are `first` minus `second`.
 
-    `name` is the task's primary metric. Its `difference` is between pooled scores, a mean over runs, with the interval
-    [low, high] over `units` resampling units (`core.resampling`). `p_value` is of a permutation test that swaps the two
-    models' complete units; `p_adjusted` is Holm's over all comparisons made together. `sample_*` are the same for the
-    mean sample score. `effect_size` is Cohen's d_z of the examples' sample scores (mean difference / its standard
-    deviation), None if no example differs. `wins`, `ties`, `losses` count examples by their mean sample score over
-    runs.
+    `name` is the task's primary metric. Its `difference` is the mean over repetitions, with the interval [low, high]
+    over `units` resampling units (`core.resampling`). `p_value` comes from a permutation test that swaps whole units
+    between the two models. `p_adjusted` is Holm's correction over all comparisons made together. Fields `sample_*` hold
+    these values for the mean sample score. `effect_size` is Cohen's d_z of the examples' sample scores (mean difference
+    / its standard deviation), or None if no example differs. `wins`, `ties` and `losses` count examples by their mean
+    sample score over repetitions.
 
-    Only common data is compared: `examples` of `expected_examples`, `runs` each, `samples` of `expected_samples`.
-    `first_missing` and `second_missing` count the samples that each run should have but lacks. Having fewer repetitions
-    than the other run does not count as missing.
+    Only samples of both models are compared: `examples` of `expected_examples` examples with `runs` repetitions each,
+    and `samples` of `expected_samples` samples. `first_missing` and `second_missing` count the samples that each run
+    should have but lacks. Samples of repetitions that only one run has do not count as missing.
     """
 
     benchmark: str
@@ -91,10 +92,10 @@ class Comparison:
 
     @property
     def certainty(self) -> Certainty:
-        """How certain the difference is.
+        """Return how certain the difference is.
 
-        `sure`: `p_adjusted` is below 0.05. `likely`: only `p_value` is, without the correction. `none`: there is no
-        difference, in the score or on any example. `too few`: with so few units no p-value can be below 0.05.
+        `sure`: `p_adjusted` is below 0.05. `likely`: only the uncorrected `p_value` is below 0.05. `none`: neither the
+        score nor any example differs. `too few`: there are too few units for a p-value below 0.05.
         """
         if self.p_adjusted < SURE_BELOW:
             return "sure"
@@ -106,7 +107,7 @@ class Comparison:
 
     @property
     def missing_by_model(self) -> dict[str, int]:
-        """Return the models that lack samples, and how many."""
+        """Map each model that lacks samples to the number of missing samples."""
         missing = ((self.first, self.first_missing), (self.second, self.second_missing))
         return {name: count for name, count in missing if count}
 
@@ -114,12 +115,12 @@ class Comparison:
 def compare_runs(
     runs: Sequence[ScoredRun], *, permutations: int = PERMUTATIONS, level: float = LEVEL
 ) -> tuple[Comparison, ...]:
-    """Compare every pair of runs of the same task, in the given order, corrected together; named by `run_labels`.
+    """Compare every pair of runs of the same task, in the given order. Names come from `run_labels`.
 
-    Runs that stopped early are left out: `StoppedRun` says what is known of them.
+    All p-values are corrected together. Runs that stopped early are left out; `StoppedRun` holds their results.
 
     Raises:
-        DataError: no task has two runs, or two runs of one task differ in examples or rules.
+        DataError: no task has two runs, or two runs of a task differ in examples or rules.
     """
     by_task: dict[tuple[str, str], list[ScoredRun]] = defaultdict(list)
     runs, _ = split_stopped(runs)
@@ -138,7 +139,7 @@ def compare_runs(
 def compare_pair(
     first: ScoredRun, second: ScoredRun, *, permutations: int = PERMUTATIONS, level: float = LEVEL
 ) -> Comparison:
-    """Compare two runs of one task; `p_adjusted` is `p_value`, as for a single comparison.
+    """Compare two runs of one task. For a single comparison, `p_adjusted` equals `p_value`.
 
     Raises:
         DataError: the runs are not comparable (`runs.score.comparability`), or share no finished sample.
@@ -194,13 +195,13 @@ def compare_pair(
 
 
 def correct_p_values(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Return the comparisons with `p_adjusted` by Holm's procedure over all of them."""
+    """Return the comparisons with `p_adjusted` set by Holm's procedure over all comparisons."""
     adjusted = holm([item.p_value for item in comparisons])
     return tuple(replace(item, p_adjusted=p) for item, p in zip(comparisons, adjusted, strict=True))
 
 
 def swapped_sides(comparison: Comparison) -> Comparison:
-    """Return the same comparison with sides exchanged."""
+    """Return the comparison with the two models exchanged."""
 
     def negative(value: float | None) -> float | None:
         return None if value is None else -value
@@ -226,7 +227,7 @@ def swapped_sides(comparison: Comparison) -> Comparison:
 
 
 def refuse_different(first: ScoredRun, second: ScoredRun) -> None:
-    """Raise DataError if two runs may not share a rank; names the difference."""
+    """Raise DataError if the scores of two runs are not comparable. The message names the difference."""
     conditions = differences(first.results.comparability, second.results.comparability)
     if not conditions:
         return
@@ -250,11 +251,11 @@ def refuse_different(first: ScoredRun, second: ScoredRun) -> None:
 
 
 Pairs = list[tuple["ScoredSample", "ScoredSample"]]
-"""Answers of two models to the same examples."""
+"""Pairs of answers of two models to the same examples."""
 
 
 class _CommonSamples(NamedTuple):
-    """The samples that both runs finished: pairs of samples by repetition, and the sorted names of their units."""
+    """The samples that both runs finished, as pairs by repetition, and the sorted names of their units."""
 
     pairs: list[Pairs]
     units: list[str]
@@ -265,7 +266,7 @@ class _CommonSamples(NamedTuple):
 
 
 def _common_samples(first: ScoredRun, second: ScoredRun) -> _CommonSamples:
-    """Return the samples of both: repetition 0 of one with repetition 0 of the other, and so on."""
+    """Pair the samples of two runs: repetition 0 with repetition 0, and so on."""
     of_first, of_second = by_repetition(first.samples), by_repetition(second.samples)
     pairs = []
     for run in sorted(of_first.keys() & of_second.keys()):
@@ -281,7 +282,7 @@ def _common_samples(first: ScoredRun, second: ScoredRun) -> _CommonSamples:
 
 
 class _Sides(NamedTuple):
-    """One repetition of two models on the same examples; in `exchangeable` their samples alternate."""
+    """One repetition of two models on the same examples. In `exchangeable`, samples of the two models alternate."""
 
     first: ResampledRun
     second: ResampledRun
@@ -289,13 +290,13 @@ class _Sides(NamedTuple):
 
 
 def _metric_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -> list[_Sides]:
-    """Return the statistics of the primary metric, one repetition each."""
+    """Return the statistics of the primary metric, one entry per repetition."""
 
     sides = []
     for pairs in common.pairs:
         columns = zip((first, second), zip(*pairs, strict=True), strict=True)
         of_first, of_second = (run.counted[samples[0].record.repetition].subset(samples) for run, samples in columns)
-        # Side by side, so that the examples keep their order, since some scores depend on it.
+        # Samples alternate, so that the examples keep their order. Some scores depend on this order.
         alternating = [sample.as_scored for pair in pairs for sample in pair]
         both = ResampledRun.of(first.task, alternating, f"{first.folder}, {second.folder}")
         sides.append(_Sides(of_first, of_second, both))
@@ -346,11 +347,10 @@ class _Difference(NamedTuple):
 def _difference(
     name: str, repetitions: Sequence[_Sides], common: _CommonSamples, permutations: int, level: float
 ) -> _Difference:
-    """Return the difference of one score, with its interval and its test."""
     first = metrics_of_units([sides.first for sides in repetitions], common.units)[name]
     second = metrics_of_units([sides.second for sides in repetitions], common.units)[name]
     gap = first - second
-    # Units without a difference count as one: they show how rare differences are, not how large.
+    # Units without a difference count as a single unit. They show how rare differences are, not how large they are.
     differing = int((np.abs(gap[1 + len(common.units) :]) > TIE).sum())
     interval = metric_interval(gap, DIFFERENCE, level, telling=differing + 1)
     flips = swaps(len(common.units), permutations, common.permutation_seed)
@@ -366,17 +366,19 @@ def _difference(
 
 
 def _permute(name: str, exchangeable: ResampledRun, units: Sequence[str], flips: Floats) -> Floats:
-    """Return (P,) the difference of the score when the units of each row of `flips` (P, V) change sides."""
+    """Return the difference of the score (P,) after the units of each row of `flips` (P, V) change sides."""
     column = {unit: index for index, unit in enumerate(units)}
     moved = flips[:, [column[unit] for unit in exchangeable.units]]
     is_second = np.arange(moved.shape[1]) % 2
-    side = np.abs(moved - is_second)  # 0: counts for the first model, 1: for the second
+    side = np.abs(moved - is_second)  # 0 counts for the first model, 1 for the second
     values = exchangeable.statistics.compute_metrics(np.vstack([1 - side, side]))[name]
     return values[: len(flips)] - values[len(flips) :]
 
 
 def swaps(units: int, most: int, seed: int) -> Floats:
-    """Return (P, units) which units change sides, none in the first row: all 2^units ways if these are `most` or fewer.
+    """Return which units change sides (P, units). In the first row no unit changes sides.
+
+    If there are at most `most` ways (2^units), all of them are returned.
 
     >>> swaps(2, 100, 0).tolist()
     [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
@@ -388,6 +390,9 @@ def swaps(units: int, most: int, seed: int) -> Floats:
 
 
 def p_value(permuted: Floats) -> float:
-    """Return the two-sided p-value: the fraction of permutations, first the actual data, with as large a difference."""
+    """Return the two-sided p-value: the fraction of permutations with at least the actual difference.
+
+    The first entry of `permuted` is the difference in the actual data.
+    """
     observed = abs(permuted[0])
     return float((np.abs(permuted) >= observed - TIE).mean())

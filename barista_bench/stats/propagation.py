@@ -1,14 +1,14 @@
-"""Errors that occur together across tasks, on the same objects and frames.
+"""Measure how often errors of different tasks occur together on the same objects and frames.
 
 The examples of all tasks come from one scene graph, and name their objects (`evidence_objects`). Two examples share an
 object if both name it and their frames meet: the spans from their first to their last frame overlap (`graph_span`), or,
 between benchmarks, are at most `NEAR` frames apart. `Task.failures` lists the failures of an object.
 
-For an ordered pair of tasks, a unit is one object of one answer of the second task, if the same model in the same run
-also answered a question of the first task about that object. The first task erred if any of those answers did. The odds
-ratio is the pooled 2x2 table's with 1/2 added to each cell; its interval is over videos. An odds ratio above 1 means
-that the errors occur together. A common cause (a small, dark or hidden object) explains this as well as propagation
-does.
+Tasks are analysed in ordered pairs. A unit is one object in one answer to the second task. The same model must have
+answered a question of the first task about this object in the same repetition. The first task erred if any of its
+answers about the object erred. The odds ratio comes from the pooled 2x2 table with 1/2 added to each cell. Its interval
+is over videos. An odds ratio above 1 means that the errors occur together. This does not prove propagation: a common
+cause (a small, dark or hidden object) has the same effect.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ RIGHT = 0.8
 
 @dataclass(frozen=True, slots=True)
 class PropagationEdge:
-    """The association of an error in `source` on an object with an error in `target` on it, at the same time.
+    """The association of errors in `source` with errors in `target`, on the same object at the same time.
 
-    A unit is an object in one answer of `target` that `source` was also asked about, at a shared time. `both`,
-    `source_only`, `target_only`, `neither` count units by the tasks that erred; `n` is their sum. `risk_with` is
-    P(target errs | source erred), `risk_without` P(target errs | source did not), None for no units. `odds_ratio` adds
-    1/2 to each cell (Haldane and Anscombe), so that it is finite if a cell is empty. It is None if one of the tasks
-    always or never erred, since this gives no information about the other. [low, high] is Student's interval of its
-    logarithm over videos, None with fewer than two videos that show a task's errors, or its successes. Association, not
-    proof of cause.
+    A unit is an object in one answer of `target`. `source` was also asked about this object, at an overlapping time.
+    `both`, `source_only`, `target_only` and `neither` count units by the tasks that erred. `n` is their sum.
+    `risk_with` is P(target errs | source erred), and `risk_without` is P(target errs | source did not err). Each is
+    None without units. `odds_ratio` adds 1/2 to each cell (Haldane and Anscombe), so it is finite even if a cell is
+    empty. It is None if a task always or never erred, since such a task gives no information about the other task.
+    [low, high] is Student's interval of the logarithm over videos. It is None if fewer than two videos show a task's
+    errors or its successes. An association is no proof of a cause.
     """
 
     source: str
@@ -69,7 +69,7 @@ class PropagationEdge:
 
 @dataclass(frozen=True, slots=True)
 class PropagationGraph:
-    """The edges between all ordered pairs of `tasks` with common objects, for one model."""
+    """One model's edges between all ordered pairs of `tasks` with common objects."""
 
     model: str
     tasks: tuple[str, ...]
@@ -77,7 +77,7 @@ class PropagationGraph:
 
 
 class ObjectError(NamedTuple):
-    """The outcome of one object in one answer; `start` and `end` are the first and the last frame, both included."""
+    """The outcome for one object in one answer. `start` and `end` are its first and last frame, both included."""
 
     start: int
     end: int
@@ -85,21 +85,21 @@ class ObjectError(NamedTuple):
 
 
 Place = tuple[int, str, str]
-"""Run, video, object id."""
+"""Repetition, video id, object id."""
 
 
 def propagation(
     runs: Sequence[ScoredRun], *, sources: Sequence[str] | None = None, label: str | None = None
 ) -> PropagationGraph:
-    """Return the graph of one model over the tasks of its runs; pairs of tasks without common objects have no edge.
+    """Return a model's graph over the tasks of its runs. Pairs of tasks without common objects have no edge.
 
     Args:
-        runs: one per task, all of one model.
-        sources: only edges that start at these tasks; None for all.
-        label: the model's name in the graph; by default its name.
+        runs: runs of one model, one per task.
+        sources: tasks at which edges may start, or None for all tasks.
+        label: the model's name in the graph. The default is its own name.
 
     Raises:
-        DataError: the runs are of several models, or two are of one task.
+        DataError: the runs belong to several models, or two runs belong to one task.
     """
     models = sorted({run.results.model.label for run in runs})
     tasks = [run.task.name for run in runs]
@@ -142,7 +142,7 @@ def _qualified_name(run: ScoredRun) -> str:
 
 
 def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
-    """Return, for each answer and each object of its example, whether the answer erred."""
+    """Return whether each answer erred, for each object of its example."""
     errors: dict[Place, list[ObjectError]] = defaultdict(list)
     for sample in (sample for sample in run.samples if sample.record.is_finished):
         wrong = set(_wrong_objects(run, sample))
@@ -185,9 +185,10 @@ def edge_of(source: str, target: str, tables: dict[str, Floats]) -> PropagationE
     by_video = np.array(list(tables.values()))
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
     logarithms = np.log(odds_ratio((interval_weights(len(tables)) @ by_video).T))
-    # Without information (a video left out), a value counts as no association: omitting it would suggest certainty.
+    # If leaving out a video leaves no information, the value counts as no association. Omitting it would suggest
+    # certainty.
     logarithms[1:] = np.nan_to_num(logarithms[1:])
-    # For each task, videos with and without errors give information: the smallest of these counts.
+    # Videos with and without errors of each task give information. The smallest of these counts decides.
     sides = by_video @ np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
     ends = metric_interval(logarithms, None, telling=int((sides > 0).sum(axis=0).min()))
     return PropagationEdge(
@@ -208,9 +209,10 @@ def edge_of(source: str, target: str, tables: dict[str, Floats]) -> PropagationE
 
 
 def odds_ratio(table: Floats) -> Floats:
-    """Return the odds ratios of (4, ...) cells, 1/2 added to each; NaN if a row or a column of the 2x2 table is empty.
+    """Return the odds ratios of (4, ...) cells after adding 1/2 to each cell.
 
-    Without this NaN, the halves would make a task that always errs seem to err more often when the other errs.
+    If a row or column of the 2x2 table is empty, the odds ratio is NaN. Otherwise the halves would make a task that
+    always errs seem to err more often when the other task errs.
 
     >>> odds_ratio(np.array([[9.5, 9], [0.5, 0], [0.5, 1], [9.5, 0]])).tolist()
     [100.0, nan]

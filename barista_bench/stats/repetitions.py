@@ -1,7 +1,7 @@
-"""What several answers to one question are worth: the best of k, the majority's, and the one that a judge prefers.
+"""Score several answers to one question: the best of k, the majority's answer, and the answer that a judge prefers.
 
-All values come from logged repetitions. With n repetitions, `best of k` is the mean over all ways to draw k of them
-without replacement, which is unbiased; of scores that are 0 or 1 it is pass@k (Chen et al., arXiv 2107.03374).
+All values come from logged repetitions. `best of k` is the mean over all ways to draw k of the n repetitions without
+replacement. This estimate is unbiased. If scores are 0 or 1, it is pass@k (Chen et al., arXiv 2107.03374).
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from barista_bench.runs.score.scoring import ScoredRun
 
 MOST_COLUMNS = 5
 JudgeScores = Mapping[tuple[str, int], float]
-"""(example id, repetition) -> a judge's score; answers without one are never preferred to others."""
+"""Maps (example id, repetition) to a judge's score.
+
+An answer without a score is never preferred to an answer with a score.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedScore:
-    """One way to use k of n repetitions: its mean sample score over examples, with the interval over units."""
+    """The mean sample score of one way to use k of n repetitions, with its interval over resampling units."""
 
     way: str
     k: int
@@ -39,9 +42,9 @@ class RepeatedScore:
 
 
 def best_of(scores: Sequence[float], by: Sequence[float], k: int) -> float:
-    """Return the mean score of the repetition that is highest `by` something, among k drawn without replacement.
+    """Return the mean score of the repetition with the highest value in `by`, among k drawn without replacement.
 
-    Of several highest, each is taken equally often.
+    If several repetitions are highest, each is taken equally often.
 
     >>> best_of([1, 0, 0, 0], [1, 0, 0, 0], 2), best_of([1, 0], [0, 5], 2), best_of([1, 0], [3, 3], 2)
     (0.5, 0.0, 0.5)
@@ -59,9 +62,9 @@ def best_of(scores: Sequence[float], by: Sequence[float], k: int) -> float:
 
 
 def repeated_scores(run: ScoredRun, judges: Mapping[str, JudgeScores] | None = None) -> list[RepeatedScore]:
-    """Return what repetitions of a run are worth; empty for runs of one repetition.
+    """Return the scores of all ways to use the repetitions of a run. Empty if there is only one repetition.
 
-    Only examples with all repetitions count. `judges` are the scores of each judge, by its label.
+    Only examples with all repetitions count. `judges` maps each judge's label to its scores.
 
     Raises TaskError if the task's code fails.
     """
@@ -102,16 +105,16 @@ def _by_example(run: ScoredRun) -> Iterator[list[ScoredSample]]:
 
 
 def _majority(run: ScoredRun, group: Sequence[ScoredSample]) -> float:
-    """Return the score of the most frequent answer; the mean over several that are as frequent.
+    """Return the score of the most frequent answer, or the mean score if several answers are equally frequent.
 
-    Answers are equal if they name the same choices, or are read as the same value. Unreadable answers count only if
-    there are no others.
+    Answers are equal if they name the same choices or are read as the same value. Unreadable answers count only if all
+    answers are unreadable.
     """
     scores: dict[str, list[float]] = defaultdict(list)
     for sample in group:
         if sample.prediction is not None:
             answer: object = sample.prediction.value
-            with suppress(TaskError), guard(run.task, "choices", sample.example):  # a task may not define it
+            with suppress(TaskError), guard(run.task, "choices", sample.example):  # a task may not define choices
                 if run.task.choices(sample.example):
                     answer = sorted(run.task.answered_choices(sample.prediction))
             scores[json.dumps(answer, sort_keys=True)].append(sample.scores[run.task.sample_score])

@@ -1,4 +1,4 @@
-"""All analyses of several runs as pandas frames and as CSV files."""
+"""Return all analyses of several runs as pandas frames, and write them as CSV files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from barista_bench.tables import Table, interval, to_csv
 def analysis_tables(
     runs: Sequence[ScoredRun], *, permutations: int = PERMUTATIONS
 ) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
-    """Return every analysis that these runs allow, by name, and the reasons why others are left out."""
+    """Return every analysis that these runs allow by name, and for each left-out analysis the reason."""
     tables = {
         "metrics": metric_table(runs),
         "breakdowns": breakdown_table(runs),
@@ -74,7 +74,7 @@ def analysis_tables(
 def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
     """Write `<out>/<name>.csv` for each table.
 
-    Raises ConfigError if `out` may not be replaced: see `replacing_folder`.
+    Raises ConfigError if `out` may not be replaced (`replacing_folder`).
     """
     with replacing_folder(out, ANALYSIS) as folder:
         for name, table in tables.items():
@@ -83,7 +83,7 @@ def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
 
 
 def with_labels(runs: Iterable[ScoredRun]) -> Iterator[tuple[ScoredRun, dict[str, str]]]:
-    """Return each run with the names of its model and task."""
+    """Yield each run with the names of its model and task."""
     runs = tuple(runs)
     labels = run_labels(runs)
     return ((run, {"model": labels[run.folder], "task": run.task.name}) for run in runs)
@@ -100,11 +100,12 @@ def numbers(metric: MetricValue) -> dict[str, float | int | None]:
 
 
 def metric_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
-    """Return a row per model, task and metric, in the metric's unit, for most a fraction from 0 to 1.
+    """Return a row per model, task and metric. Values are in the metric's unit, usually a fraction from 0 to 1.
 
-    Columns: `model`, `task`, `metric`, `primary` (True for the task's primary metric), `mean` and `std` over runs,
-    `low` and `high` of the 95% interval over resampling units, `runs`; then the coverage in samples (examples x runs):
-    `expected`, `scored`, `answered`; `trained_on`, videos of these examples that the model was trained on.
+    The columns are `model`, `task`, `metric`, `primary` (True for the task's primary metric), `mean` and `std` over
+    repetitions, `low` and `high` of the 95% interval over resampling units, and `runs`. The coverage follows, in
+    samples (examples x repetitions): `expected`, `scored`, `answered`. `trained_on` counts the videos of these examples
+    on which the model was trained.
     """
     return pd.DataFrame(
         {
@@ -118,7 +119,7 @@ def metric_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
 
 
 def headline_table(runs: Iterable[ScoredRun]) -> Table:
-    """Return a row per run: the primary metric with its 95% interval, and the readable answers."""
+    """Return a row per run with the primary metric, its 95% interval, and the readable answers."""
     rows = []
     for run, labels in with_labels(runs):
         results = run.results
@@ -134,7 +135,7 @@ def headline_table(runs: Iterable[ScoredRun]) -> Table:
 def breakdown_table(
     runs: Iterable[ScoredRun], keys: Iterable[str] | None = None, *, intervals: bool = True
 ) -> pd.DataFrame:
-    """Return a row per group of each key of a run; None for all keys that divide its examples."""
+    """Return a row per run, key and group. If `keys` is None, use all keys that divide the examples."""
     keys_wanted = None if keys is None else tuple(keys)
     rows = []
     for run, labels in with_labels(runs):

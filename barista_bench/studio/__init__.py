@@ -1,4 +1,4 @@
-"""A local web page to view graphs and runs, to annotate and review videos, and to answer the questions as a person."""
+"""Local web pages to view graphs and runs, to annotate and review videos, and to answer questions as a person."""
 
 from barista_bench.errors import require_extra
 

@@ -1,8 +1,8 @@
-"""Compare two annotators for a lead: their agreement, their differences, and the masks that the lead may take over.
+"""Compares two annotators for a lead: shows their agreement and differences, and masks that the lead may take over.
 
-With two projects to compare, these are the annotators, and the project opened first is the lead's. With one, its
-annotator and the lead are compared. Nothing is taken over automatically: masks and statements of others are offered
-like proposals.
+If two projects are given for comparison, their annotators are compared, and the project opened first is the lead's. If
+one project is given, its annotator and the lead are compared. Nothing is taken over automatically: the masks and
+statements of other annotators are offered like proposals.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from barista_bench.studio.workspace import Json
 
 
 class OtherAnnotator(NamedTuple):
-    """One video in another annotator's project; `names` maps their ids to the lead's."""
+    """One video in another annotator's project; `names` maps the annotator's object ids to the lead's."""
 
     origin: str
     video: VideoFiles
     names: dict[str, str]
 
     def masks(self) -> Iterator[tuple[int, str, str, Rle]]:
-        """Return frame, the lead's id, category and mask of all drawn masks."""
+        """Yield the frame, the lead's object id, the category and the mask of each mask that was drawn."""
         identities = self.video.identities()
         for keyframe in self.video.accepted().keyframes:
             for name, rle in drawn_masks(identities.masks(keyframe)).items():
                 yield keyframe.frame, self.names[name], identities.categories[name], rle
 
     def layers(self) -> Layers:
-        """Return the others' layers under the lead's ids."""
+        """Return the annotator's layers with the lead's object ids."""
         layers, replace = self.video.accepted_layers(), msgspec.structs.replace
         names = {name: self.names.get(name, name) for entry in layers.claims for name in entry.objects}
         return replace(
@@ -47,7 +47,10 @@ class OtherAnnotator(NamedTuple):
 
 
 def others_videos(lead: VideoFiles, compared: tuple[Project, ...]) -> dict[str, VideoFiles]:
-    """Return the lead's video in the other projects, by annotator, without projects with another file of that name."""
+    """Return the lead's video in the other projects, by annotator.
+
+    Projects where this name belongs to another file are left out.
+    """
     return {
         origin: project.video(lead.video_id)
         for origin, project in zip(project_labels(compared), compared, strict=True)
@@ -56,9 +59,9 @@ def others_videos(lead: VideoFiles, compared: tuple[Project, ...]) -> dict[str, 
 
 
 def other_annotators(lead: VideoFiles, videos: Mapping[str, VideoFiles]) -> list[OtherAnnotator]:
-    """Return the other annotators with the lead's ids.
+    """Return the other annotators, with the lead's object ids.
 
-    An object keeps its id unless the lead, or an annotator named before, has the same object under another id.
+    An object keeps its id unless the lead, or an earlier annotator in `videos`, has the same object under another id.
     """
     others: list[OtherAnnotator] = []
     taken_ids = set(lead.accepted().objects)
@@ -75,14 +78,14 @@ def other_annotators(lead: VideoFiles, videos: Mapping[str, VideoFiles]) -> list
 
 
 def project_labels(projects: tuple[Project, ...]) -> list[str]:
-    """Return the names of projects' folders, with parent folders if names are equal."""
+    """Return the names of the projects' folders; if names are equal, with the parent folders."""
     folders = [project.folder.resolve() for project in projects]
     is_told_apart = len({folder.name for folder in folders}) == len(folders)
     return [folder.name if is_told_apart else f"{folder.parent.name}/{folder.name}" for folder in folders]
 
 
 def annotator_agreement(projects: tuple[Project, ...], video_id: str) -> Json:
-    """Compare the last two projects on one video: scores, and shared keyframes by mean mask IoU, lowest first."""
+    """Compare the last two projects on one video: scores, and shared keyframes, lowest mean mask IoU first."""
     if len(projects) < 2:
         raise DataError("there is no project to compare with. Fix: name another annotator's project with --compare")
     first, second = (project.video(video_id) for project in projects[-2:])

@@ -1,7 +1,8 @@
-"""Annotate and review a video of a project: accepted annotations, proposals, and a person's decisions about them.
+"""The pages to annotate and review a video: accepted annotations, proposals, and a person's decisions about them.
 
 Decisions enter only through `annotate.decisions.accept`. Work that is not yet accepted is a draft: decisions in the
-same format, saved completely in the person's file in the video's folder, so that a killed process loses nothing.
+same format. The complete draft is saved in the person's file in the video's folder, so that a killed process loses
+nothing.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ _DECISION_FILES = (records.AcceptedFile, records.SignedEdit, records.AcceptedLay
 
 
 class Draft(records.ProjectRecord, frozen=True, kw_only=True):
-    """Work that a person has not accepted yet, and the doubtful frames that they have seen.
+    """Work that a person has not accepted yet, and the doubtful frames that the person has seen.
 
-    Revisions are consecutive: a page with an outdated `revision` must not replace the draft, unless it wrote the last
-    one itself and the reply was lost. 0 replaces any.
+    Revisions are consecutive. A page with an outdated `revision` must not replace the draft, unless the page wrote the
+    last revision itself and the reply was lost. Revision 0 replaces any draft.
     """
 
     by: str = ""
@@ -61,14 +62,14 @@ class Draft(records.ProjectRecord, frozen=True, kw_only=True):
 
 
 class SeenDecisions(Decisions, frozen=True, kw_only=True):
-    """Decisions, and the `version` of the video that they were made on; null: they are valid for any version."""
+    """Decisions, and the `version` of the video on which they are based; null means that any version will do."""
 
     seen: str | None = None
 
 
 @dataclass(frozen=True)
 class AnnotatedVideo:
-    """Decisions about a video and proposals for it, as its files were at `stamp`."""
+    """Decisions about a video, and proposals for it, as its files were at `stamp`."""
 
     stamp: tuple[FileStamp | None, ...]
     keyframes: Mapping[int, records.AcceptedKeyframe]
@@ -78,14 +79,14 @@ class AnnotatedVideo:
     offered_contacts: list[Json]
 
     def accepted_as(self, name: str, frame: int) -> str:
-        """Return the id under which a mask of an object of the tracks is accepted on a frame."""
+        """Return the id under which a tracked object's mask is accepted on a frame."""
         on_frame = self.keyframes[frame].masks if frame in self.keyframes else {}
         candidates = (*on_frame, name, *sorted(self.identities.categories))
         return next((accepted_id for accepted_id in candidates if self.identities.of(accepted_id, frame) == name), name)
 
 
 class AnnotationRoutes(View):
-    """The project that was opened first. It has one writer: a decision waits until the stages in progress are made."""
+    """Requests about the first opened project. It has one writer: a decision waits until the running stages end."""
 
     def __init__(self, workspace: Workspace, project: Project) -> None:
         self._workspace, self._project, self.folder = workspace, project, project.folder
@@ -106,11 +107,11 @@ class AnnotationRoutes(View):
         }
 
     def _video(self, video_id: str) -> VideoFiles:
-        """Return the current entry of a video in project.json, which people may edit meanwhile. Raises DataError."""
+        """Return the present entry of a video in project.json, which people may edit at any time. Raises DataError."""
         return open_project(self._project.folder).video(video_id)
 
     def _video_state(self, video: VideoFiles) -> Json:
-        """Return a video's decisions, stages, next steps and the person's draft, without masks."""
+        """Return a video's decisions, stages and next steps, and the person's draft, without masks."""
         video.check_video()
         annotated, missing = self._read(video), missing_masks(video)
         with self._drafts:
@@ -146,9 +147,9 @@ class AnnotationRoutes(View):
         }
 
     def _frame(self, video: VideoFiles, number: int) -> Json:
-        """Return a frame's masks: accepted, from the tracks, and offered.
+        """Return a frame's masks: accepted masks, masks of the tracks, and offered masks.
 
-        `object` is the id of the tracks, `accepted_as` the id in decisions.
+        `object` is an object's id in the tracks, and `accepted_as` is its id in decisions.
         """
         if number >= video.source.frames:
             remedy = f"it has {video.source.frames}, counted from 0"
@@ -181,7 +182,7 @@ class AnnotationRoutes(View):
             return annotated
 
     def _accept(self, body: bytes) -> Json:
-        """Accept decisions by the person who started the studio, and start the stages that follow.
+        """Accept decisions in the name of the person who started the studio, and start the stages that follow.
 
         The name in the body is ignored.
         """
@@ -203,7 +204,7 @@ class AnnotationRoutes(View):
         return {}
 
     def _start_stages(self, video: VideoFiles) -> None:
-        """Make all stages whose inputs exist, unless this is already scheduled."""
+        """Run all stages whose inputs exist, unless this is already scheduled."""
         with self._lock:
             work = self._runs.get(video.video_id)
             if work is None or work.state not in ("waiting", "running"):
@@ -234,7 +235,7 @@ class AnnotationRoutes(View):
         return {}
 
     def _stored_draft(self, video: VideoFiles) -> tuple[Draft | None, str]:
-        """Return the person's draft; an unreadable draft is moved aside, and the reason returned."""
+        """Return the person's draft. An unreadable draft is moved aside, and the reason is returned."""
         path = self._draft_file(video)
         if not path.is_file():
             return None, ""
@@ -255,7 +256,7 @@ def draft_name(person: str) -> str:
 
 
 def _version(video: VideoFiles) -> str:
-    """Return a stamp of the files that decisions change and of signed contacts; it changes with each decision."""
+    """Return a stamp that changes with each decision: of the files that decisions change, and of signed contacts."""
     kinds = (*_DECISION_FILES, records.SignalFile) if _is_signed(video) else _DECISION_FILES
     return digest([file_stamp(video.file(kind)) for kind in kinds])
 
@@ -306,7 +307,7 @@ def _suggestion(name: str | None, category: str, origin: str, rle: Rle) -> Json:
 
 
 def _contacts(video: VideoFiles) -> list[FrameRange]:
-    """Return ranges where the unfiltered confidence reaches the project's threshold."""
+    """Return the ranges where the unfiltered confidence reaches the project's threshold."""
     if not video.has(records.SignalFile):
         return []
     confidence = np.array(video.read(records.SignalFile).confidence, dtype=np.float64)  # null becomes NaN
@@ -314,7 +315,7 @@ def _contacts(video: VideoFiles) -> list[FrameRange]:
 
 
 def _about_known_objects(layers: Layers, identities: Identities) -> Layers:
-    """Return statements about objects that the project has."""
+    """Return only the statements about objects that the project has."""
     object_ids = identities.categories.keys()
     return msgspec.structs.replace(
         layers,

@@ -1,8 +1,8 @@
-"""The commands that the page may run, from a video to a score: their options, and the values that these may have.
+"""Defines the commands that the page may run, from a video to a score, with their options and allowed values.
 
-The list is fixed. A value becomes one argument of an argument list, never part of a shell's line, and never an option:
-values may not begin with a dash. Paths are in the folder that the studio works in. Only `videos` of a new project,
-which is read and not written, may be any folder of this machine.
+The list of commands is fixed. A value becomes one argument in a list of arguments. It is never part of a shell's
+command line. It is never an option either, because it may not begin with a dash. Paths must be in the studio's folder.
+The only exception is `videos` of a new project: it may be any folder of this machine, since it is read but not written.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from barista_bench.studio.workspace import FoundKind, Json
 
 FieldKind = Literal["input", "new", "anywhere", "number", "text"]
 _LONGEST = 500
-"""Characters of one value."""
+"""Limit of characters of one value."""
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
 _OUTSIDE = re.compile(r"(^|[:=,\s])[/~]|\.\.|[\\]")
-"""Parts of a text that may name a file outside the folder, such as a local model's."""
+"""Parts of a text that may name a file outside the folder, such as the file of a local model."""
 PROGRAM = "barista-bench"
 
 
@@ -34,9 +34,9 @@ class CommandField:
     """An option that the page offers, by the name of its parameter.
 
     Args:
-        kind: an existing path, `new` for a path to create, `anywhere` for a folder of this machine.
+        kind: the kind of an existing path; `new` for a path to create; `anywhere` for any folder of this machine.
         suggested: kinds of folders to choose from.
-        choices: values to choose from; `open`: others may be given, too.
+        choices: values to choose from. If `open`, other values are allowed too.
         value: the initial value.
     """
 
@@ -51,7 +51,10 @@ class CommandField:
 
 @dataclass(frozen=True, slots=True)
 class CommandStep:
-    """A command. `makes` is the field whose path can be opened in the studio afterwards; `words` replaces the id."""
+    """A command.
+
+    `makes` is the field with the path that the studio can open afterwards. `words` replaces the id.
+    """
 
     id: str
     title: str
@@ -165,7 +168,7 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """Arguments of the command line, and the path that can be opened afterwards."""
+    """Arguments of the command line, and the path that the studio can open afterwards."""
 
     step: CommandStep
     arguments: tuple[str, ...]
@@ -173,7 +176,7 @@ class CommandCall:
 
     @property
     def line(self) -> str:
-        """The command as typed in a shell."""
+        """The command as a person would type it in a shell."""
         return shlex.join((PROGRAM, *self.arguments))
 
 
@@ -181,8 +184,8 @@ class StudioCommands:
     """The commands over a folder.
 
     Args:
-        program: the command group of the command line, with the options and help texts that the page shows.
-        folder: the folder where commands run, and that their paths must be in.
+        program: the command group of the command line. Its options and help texts are shown on the page.
+        folder: the folder where commands run. The paths in their arguments must be in this folder.
     """
 
     def __init__(self, program: Any, folder: Path) -> None:  # noqa: ANN401  (a class of typer's that it does not export)
@@ -258,13 +261,13 @@ class StudioCommands:
 
 
 def refuse_tilde(path: str) -> None:
-    """Raise DataError for a path with a tilde: without a shell it would be a folder named `~`."""
+    """Raise DataError for a path with a tilde: without a shell, the tilde would be the name of a folder."""
     if path.startswith("~"):
         raise DataError(f"{path[:80]!r}: only a shell can expand ~. Fix: write the path out")
 
 
 def path_below(folder: Path, *parts: str) -> Path:
-    """Resolve a path in the studio's folder. Raises DataError if it leads out of the folder."""
+    """Resolve a path in the studio's folder. Raises DataError if the path leads out of the folder."""
     refuse_tilde(parts[0])
     return confine(folder, *parts)
 

@@ -1,6 +1,7 @@
-"""The page for a domain file: lines proposed from the words of the open graphs, for a person to complete.
+"""The page for a domain file: proposes lines from the words of the open graphs, which a person completes.
 
-Lines have counts and pictures. Another page lists the annotations that would let `generate` ask most.
+Each line has counts and pictures. Another page lists the missing annotations that would allow `generate` to ask the
+most questions.
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
 DOMAIN_FILE = "domain.yaml"
 _NOTE = "  # "
-"""Precedes the source of a line."""
+"""Text that comes before the source of a line."""
 
 
 def _boxes(graph: VideoGraph, place: WordPlace) -> list[tuple[float, ...]]:
-    """Return boxes of the objects of a place, (x, y, width, height) as fractions of the frame."""
+    """Return the boxes of a place's objects: (x, y, width, height), as fractions of the frame."""
     boxes, size = graph.boxes(place.frame), (graph.video.width, graph.video.height) * 2
     known = [boxes[item] for item in place.objects if item in boxes]
     return [tuple(round(side / whole, 4) for side, whole in zip(box, size, strict=True)) for box in known]
 
 
 class FinishedDraft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The lines of a domain file, from the page."""
+    """The finished lines of a domain file, as the page sends them."""
 
     lines: tuple[str, ...]
 
 
 class DraftRoutes(View):
-    """The domain file of the open release: the saved file, or else the lines proposed from its words."""
+    """Requests about the open release's domain file: the saved file, or lines proposed from the release's words."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -54,7 +55,7 @@ class DraftRoutes(View):
         self.writes = {"/api/draft/keep": lambda body: self._keep_lines(sent_as(FinishedDraft, body))}
 
     def _state(self, query: Mapping[str, str]) -> Json:
-        """Return the progress of reading, which the first call starts; then the lines."""
+        """Return the progress of reading, and the lines when reading is finished; the first call starts reading."""
         with self._lock:
             if self._work is None:
                 self._work = BackgroundWork(self._survey, threading.Lock())
@@ -72,7 +73,7 @@ class DraftRoutes(View):
             self._boxes |= {place: _boxes(graph, place) for place in rows}
 
     def _lines(self) -> list[Json]:
-        """Return each line's text, and the places where its words were found."""
+        """Return the text of each line, and the places where its words were found."""
         release = self._workspace.release
         proposed = draft_lines(self._words, release.root.resolve().name if release else "")
         if not self._path.is_file():
@@ -84,7 +85,7 @@ class DraftRoutes(View):
         content = read_bounded(self._path, MAX_BYTES, remedy="delete it").decode(errors="replace")
         lines = []
         for text, between, note in (line.rpartition(_NOTE) for line in content.splitlines()):
-            if note in by_note:  # the original line that a person has most likely changed into this one
+            if note in by_note:  # probably the original of the line that the person has changed
                 likeness = {line: SequenceMatcher(None, line.text, text).ratio() for line in by_note[note]}
                 lines.append(self._line(text, max(likeness, key=likeness.__getitem__).word))
             else:
@@ -101,7 +102,7 @@ class DraftRoutes(View):
         }
 
     def _keep_lines(self, finished: FinishedDraft) -> Json:
-        """Write the complete file.
+        """Write the complete domain file.
 
         Raises ConfigError, without changing the file, if the lines are not a valid domain file.
         """
@@ -114,12 +115,12 @@ class DraftRoutes(View):
     def _missing_annotations(self, query: Mapping[str, str]) -> Json:
         """Return a video's missing annotations, the most useful first.
 
-        They come from `generate`'s file beside the open review files.
+        They come from a file that `generate` has written beside the open review files.
         """
         folders = dict.fromkeys(path.parent for path in self._workspace.reviews)
         if not folders:
             return {"is_known": False, "annotations": []}
-        from barista_bench.generate.generator import MISSING_FILE, read_missing  # slow import
+        from barista_bench.generate.generator import MISSING_FILE, read_missing  # the import is slow
 
         missing_lists = [read_missing(folder) for folder in folders if (folder / MISSING_FILE).is_file()]
         rows = [row for missing in missing_lists for row in missing.annotations if row.video_id == query["video"]]

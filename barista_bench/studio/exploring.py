@@ -1,4 +1,4 @@
-"""View scene graphs (the list of videos, a video's tables, one frame, search) and the report of runs."""
+"""The pages that show scene graphs (list of videos, tables of a video, one frame, search) and the report of runs."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from barista_bench.studio.told import told_to_people
 from barista_bench.studio.workspace import GRAPH, BackgroundWork, Json, View, Workspace, whole_number
 
 MAX_ROWS, MAX_NEAREST = 500, 5
-"""Maximum number of rows, matching and nearest, in one video's search results."""
+"""Limits of rows in the search results of one video: matching rows, and nearest rows."""
 FrameRange: TypeAlias = tuple[int, int]
 
 
 class ExploreRoutes(View):
-    """A release, and the examples made from it."""
+    """Requests about a release, and about the examples made from it."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace, self._given = workspace, GivenAnswers(workspace)
@@ -45,13 +45,13 @@ class ExploreRoutes(View):
         }
 
     def _search(self, video_id: str, text: str) -> Json:
-        """Return the results of `search`, with the seconds of their ranges if the video file exists."""
+        """Return the results of `search`; if the video file exists, also the times of their ranges in seconds."""
         found = search(self._workspace.graph(video_id), text)
         frames = {frame for row in found["rows"] + found["nearest"] for span in row["ranges"] for frame in span}
         return {**found, "seconds": self._seconds_of(video_id, frames) if frames else {}}
 
     def _seconds_of(self, video_id: str, frames: Iterable[int]) -> dict[int, float]:
-        """Return the times of frames; for the frame after the last, the time of the last."""
+        """Return the times of frames; the frame after the last has the time of the last frame."""
         try:
             seconds = frame_seconds(self._workspace.video_path(GRAPH, video_id))
         except DataError:
@@ -59,14 +59,14 @@ class ExploreRoutes(View):
         return {frame: seconds[min(frame, len(seconds) - 1)] for frame in frames}
 
     def _questions_about(self, video_id: str, frame: int) -> Json:
-        """Return the questions of the open datasets about a frame, each with the answers of the open runs."""
+        """Return the open datasets' questions about a frame, each with the answers of the open runs."""
         examples = trace(self._workspace.examples(), video_id, frame).here
         asked = [{**_show_question(traced.example), "answers": self._given.to(traced.example)} for traced in examples]
         return {"asked": asked}
 
 
 def overview(workspace: Workspace) -> Json:
-    """Return the open folders without reading a graph: 185 graphs would take minutes."""
+    """Return the open folders without reading a graph, since 185 graphs would take minutes."""
     release, project = workspace.release, workspace.project
     return {
         "person": workspace.person,
@@ -83,7 +83,7 @@ def overview(workspace: Workspace) -> Json:
 
 
 def display_names(categories: Mapping[str, str]) -> dict[str, str]:
-    """Map object ids to their categories, numbered in the given order if there are several."""
+    """Map object ids to categories; if a category has several objects, they are numbered in the given order."""
     counts = Counter(categories.values())
     numbers: Counter[str] = Counter()
     names = {}
@@ -96,8 +96,8 @@ def display_names(categories: Mapping[str, str]) -> dict[str, str]:
 def tables(graph: VideoGraph) -> Json:
     """Return a video's data except boxes and masks: objects with the ranges of their boxes, and rows of ranges.
 
-    A row is {layer, text, objects, ranges}, ranges half-open in frames. A relation's ranges are those where both
-    objects have a box, as in `VideoGraph.relations`.
+    A row is {layer, text, objects, ranges}, with half-open ranges in frames. The ranges of a relation are the ranges
+    where both objects have a box, as in `VideoGraph.relations`.
     """
     names = display_names({item.id: item.category for item in graph.objects})
     return {
@@ -121,7 +121,7 @@ def _segment_rows(layer: str, segments: list[Segment]) -> Iterator[Json]:
 
 
 def _statement_rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]) -> Iterator[Json]:
-    """Return one row for each statement, with all ranges of all its records."""
+    """Yield one row per statement, with the ranges of all its records."""
     rows: dict[tuple[int, int, int], list[FrameRange]] = {}
     for position in range(len(table.start)):
         frames = graph.frames_with_boxes(table, position) if layer == "relation" else None
@@ -143,10 +143,10 @@ def _statement_rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping
 
 
 def graph_on_frame(graph: VideoGraph, number: int) -> Json:
-    """Return the graph on one frame: objects with boxes and masks, and the statements that hold.
+    """Return the graph on one frame: objects with boxes and masks, and the statements that hold on the frame.
 
-    Boxes are [x, y, width, height] in pixels of the displayed frame, masks COCO run lengths; `problem` replaces an
-    unusable mask.
+    Boxes are [x, y, width, height] in pixels of the displayed frame. Masks are COCO run lengths; `problem` replaces a
+    mask that cannot be used.
     """
     if number >= graph.frame_count:
         raise DataError(f"{graph.video_id}: no frame {number}. Fix: it has {graph.frame_count}, counted from 0")
@@ -170,10 +170,11 @@ def graph_on_frame(graph: VideoGraph, number: int) -> Json:
 
 
 def search(graph: VideoGraph, text: str) -> Json:
-    """Return the moments of a video that match a text, as rows of `tables`, best first; `more` is the number left out.
+    """Return the moments of a video that match a text, as rows of `tables`, best first.
 
-    Words are compared without their endings ("hold", "holds"). Rows contain all words, those with the words in the
-    given order first: "left hand holds pitcher". If no row contains all, `nearest` has those with most of the words.
+    `more` is the number of rows that are left out. Words are compared without their endings ("hold", "holds"). The rows
+    contain all words; rows with the words in the given order come first ("left hand holds pitcher"). If no row contains
+    all words, `nearest` has the rows that contain most of them.
     """
     words = content_words(text)
     if not words:
@@ -202,11 +203,11 @@ def _show_question(example: Example) -> Json:
 
 
 class ReportRoutes(View):
-    """The report over all open runs, made when first requested, and the examples that it names."""
+    """Requests about the report on all open runs, which the first request starts, and about its examples."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._folder = tempfile.TemporaryDirectory(prefix="barista_bench-studio-")  # ends with the studio
+        self._folder = tempfile.TemporaryDirectory(prefix="barista_bench-studio-")  # deleted when the studio ends
         self._lock = threading.Lock()
         self._work: BackgroundWork | None = None
         self.page: Path | None = None
@@ -228,7 +229,7 @@ class ReportRoutes(View):
         self.page, _ = write_report((*results.runs, *results.stopped), out, studio=True)
 
     def _example_frames(self, query: Mapping[str, str]) -> Json:
-        """Return video and frames of an example. Raises DataError for an unknown example."""
+        """Return the video and the frames of an example. Raises DataError for an unknown example."""
         example_id = query["id"]
         for examples in self._workspace.examples().values():
             for example in examples:

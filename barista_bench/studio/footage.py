@@ -1,10 +1,10 @@
-"""Pictures of videos for the page: exact frames as JPEG, and copies that a browser can step through quickly.
+"""Makes pictures of videos for the page: exact frames as JPEG, and copies that a browser can step through quickly.
 
-A browser finds a frame fast if keyframes are near. Each viewed video therefore gets a copy: H.264, a keyframe every 12
-frames, no references to later frames, and the original times of the frames (also if they are uneven). A video of more
-than 360 lines also gets a small copy, which is decoded as fast as a slider is moved. Copies are in the user's cache
-under the hash of the original, which is never changed. While they are made, and whenever the browser shows another
-frame than requested, the page loads single frames from here.
+A browser finds a frame fast if a keyframe is near. So each viewed video gets a copy in H.264, with a keyframe every 12
+frames, no references to later frames, and the original times of the frames, even or uneven. If a video has more than
+360 lines, it also gets a small copy that a browser decodes as fast as a person moves a slider. Copies are in the user's
+cache under the hash of the original; the original is never changed. The page loads single frames from here while the
+copies are made, and whenever the browser shows a frame that was not requested.
 """
 
 from __future__ import annotations
@@ -37,24 +37,27 @@ from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of
 from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
 CACHE_BYTES = 20 * 2**30
-"""Maximum bytes of all copies: about 200 videos of BARISTA's length. The least recently viewed is removed first."""
+"""Limit of bytes for all copies: about 200 videos of BARISTA's length.
+
+The least recently viewed copy is removed first.
+"""
 _CONTAINER = {"movflags": "faststart", "use_editlist": "0"}
 _CODEC: dict[str, object] = {
     "preset": "veryfast",
-    "tune": "fastdecode",  # a third of the time to decode for a tenth more bytes
+    "tune": "fastdecode",  # decoding takes a third of the time, for a tenth more bytes
     "bf": "0",
     "g": "12",
     "sc_threshold": "0",
 }
 _RECIPE = "h264-2"
-"""Part of a copy's name, changed with the encoding, so that old copies are not used."""
+"""Part of a copy's name. It changes with the encoding, so that old copies are not used."""
 _MAX_HEIGHT, _CRF = 1080, 20
 _SMALL_HEIGHT, _SMALL_CRF = 360, 26
 _TICKS = 90_000
 _BATCH = 16
 _JPEG_QUALITY = 90
 _ABANDONED = 3600
-"""Seconds after the last write to a copy until its process counts as dead."""
+"""After this many seconds without a write to a copy, the process that makes the copy counts as dead."""
 
 
 def jpeg(image: Image.Image) -> bytes:
@@ -65,12 +68,11 @@ def jpeg(image: Image.Image) -> bytes:
 
 
 def cache_folder() -> Path:
-    """Return the folder of the copies."""
     return user_cache("videos")
 
 
 class Footage(View):
-    """The videos of a workspace as pictures."""
+    """Makes pictures of a workspace's videos."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -78,7 +80,7 @@ class Footage(View):
         self._files: dict[Stamp, tuple[Path, ...]] = {}
         self._lock = threading.Lock()
         self._turn = threading.Lock()
-        """One after another: each takes all cores."""
+        """Copies are made one after another, since each uses all cores."""
         self.reads = {
             "/api/footage": lambda query: self.state(query["kind"], query["video"]),
             "/api/footage/samples": lambda query: self.samples(query["kind"], query["video"], query["name"]),
@@ -90,7 +92,7 @@ class Footage(View):
         return jpeg(Image.fromarray(image))
 
     def proxy(self, kind: str, video: str, name: str = "proxy") -> Path | None:
-        """Return the file of the copy, or of the copy named "small", if it is ready. Raises DataError."""
+        """Return the file of the copy, or of the copy named "small", if it is finished. Raises DataError."""
         files = self._files.get(stamp_of(self._workspace.video_path(kind, video)), ())
         file = dict(zip(("proxy", "small"), files, strict=False)).get(name)
         return file if file is not None and _is_plain(file) else None
@@ -114,7 +116,7 @@ class Footage(View):
         }
 
     def version(self, kind: str, video: str) -> str:
-        """Return a stamp that changes when the video's file is replaced. Raises DataError."""
+        """Return a stamp that changes when the video file is replaced. Raises DataError."""
         return _version(stamp_of(self._workspace.video_path(kind, video)))
 
     def state(self, kind: str, video: str) -> Json:
@@ -146,7 +148,7 @@ class Footage(View):
 
 
 def cached_copy(path: Path, cache: Path, report_fraction: Callable[[float], object]) -> Path:
-    """Return the copy of a video, made if the cache lacks it; a small copy, if needed, is beside it.
+    """Return the copy of a video; if the cache lacks the copy, make it, with a small copy beside it if needed.
 
     Args:
         report_fraction: called with the fraction of encoded frames.
@@ -175,14 +177,14 @@ def _has_small(path: Path) -> bool:
 
 
 def _path_of_small_copy(file: Path) -> Path:
-    """Return the path of the small copy beside a copy."""
     return file.with_name(f"{file.stem}-small.mp4")
 
 
 def _encode(frames: FrameReader, targets: Sequence[Path], report_fraction: Callable[[float], object]) -> None:
     """Encode the copy, and the small copy if a second target is given."""
     ticks = np.round(_times(frames.seconds, frames.fps) * _TICKS).astype(np.int64)
-    ticks = np.maximum.accumulate(ticks - np.arange(len(ticks))) + np.arange(len(ticks))  # strictly increasing
+    # Makes the ticks strictly increasing.
+    ticks = np.maximum.accumulate(ticks - np.arange(len(ticks))) + np.arange(len(ticks))
     try:
         with ExitStack() as stack:
             bounds = ((_MAX_HEIGHT, _CRF), (_SMALL_HEIGHT, _SMALL_CRF))
@@ -206,7 +208,8 @@ def _encode(frames: FrameReader, targets: Sequence[Path], report_fraction: Calla
                 container.mux(stream.encode())
     except AV_ERRORS as error:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
-            raise OSError(error.errno, os.strerror(error.errno)) from error  # without the name of the hidden file
+            # Raised without the name of the hidden file.
+            raise OSError(error.errno, os.strerror(error.errno)) from error
         raise VideoError(f"{frames.path}: cannot be encoded ({reason(error)}). Fix: check the file") from error
 
 
@@ -219,24 +222,24 @@ def _stream(container: OutputContainer, frames: FrameReader, max_height: int, cr
 
 
 def frame_seconds(path: Path) -> list[float]:
-    """Return the time of each frame of a video in seconds. Raises DataError if it cannot be read."""
+    """Return the time of each frame of a video in seconds. Raises DataError if the video cannot be read."""
     facts = video_facts(path)
     return [round(second, 6) for second in _times(facts.seconds, facts.fps).tolist()]
 
 
 def _times(seconds: NDArray[np.float64], fps: float) -> NDArray[np.float64]:
-    """Return times of the frames in seconds; evenly spaced, 30 a second, if the video has none."""
+    """Return the times of the frames in seconds; if the video has no times, 30 frames per second are assumed."""
     return seconds if not np.isnan(seconds).any() else np.arange(len(seconds)) / (fps or 30)
 
 
 def _even_size(width: int, height: int, max_height: int) -> tuple[int, int]:
-    """Return the size of a copy at most `max_height` high; even numbers, as yuv420p requires."""
+    """Return the size of a copy that is at most `max_height` high; the numbers are even, as yuv420p requires."""
     scale = min(1, max_height / height)
     return max(2, round(width * scale / 2) * 2), max(2, round(height * scale / 2) * 2)
 
 
 def _is_plain(file: Path) -> bool:
-    """Whether a path is a regular file, not a link."""
+    """Return True if a path is a regular file and not a link."""
     return file.is_file() and not file.is_symlink()
 
 
@@ -245,15 +248,18 @@ def _version(stamp: Stamp) -> str:
 
 
 def _remove_leftovers(cache: Path) -> None:
-    """Remove files of killed processes, by age rather than by process, since machines may share the cache."""
+    """Remove the files of killed processes.
+
+    Their age decides, not the process id, since machines may share the cache.
+    """
     for path in cache.glob(".*.partial"):
-        with suppress(FileNotFoundError):  # finished at this moment
+        with suppress(FileNotFoundError):  # another process has just finished this file
             if time.time() - path.lstat().st_mtime > _ABANDONED:
                 path.unlink()
 
 
 def _shrink(cache: Path, keep: Sequence[Path]) -> None:
-    """Remove the least recently viewed copies until all of them fit."""
+    """Remove the least recently viewed copies until the remaining copies fit."""
     files = sorted((path for path in cache.glob("*.mp4") if path not in keep), key=lambda path: path.stat().st_mtime)
     total = sum(path.stat().st_size for path in (*keep, *files))
     for path in files:

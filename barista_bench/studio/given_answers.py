@@ -1,4 +1,4 @@
-"""The answers of the open runs to an example, to be shown beside its reference."""
+"""Shows the answers that the open runs gave to an example, beside the example's reference."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from barista_bench.studio.workspace import Json, Workspace
 
 log = logging.getLogger(__name__)
 _MOST_RUNS = 64
-"""Number of runs whose answers are in memory."""
+"""Maximum number of runs whose answers are in memory."""
 
 _Answers = Mapping[str, Sequence[SampleRecord]]
-"""By example id, in the order of repetitions."""
+"""Maps the id of an example to its answers, in the order of repetitions."""
 
 
 class GivenAnswers:
-    """The answers of the open runs. A log is read when one of its examples is shown, and again if it has changed.
+    """The answers of the open runs.
 
-    An unreadable run is named in the log, and has no answers.
+    The log of a run is read when one of its examples is shown, and again if it has changed. A run that cannot be read
+    has no answers; the studio's log names this run.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -48,7 +49,7 @@ class GivenAnswers:
         self._held: LRUCache[tuple[Path, tuple[FileStamp, ...]], _Answers] = LRUCache(_MOST_RUNS)
 
     def to(self, example: Example) -> list[Json]:
-        """Return the first answer of each run to an example; `repetitions` is its number of answers."""
+        """Return the first answer of each run to an example; `repetitions` is the run's number of answers to it."""
         shown = []
         with self._lock:
             for folder, run in self._runs:
@@ -75,7 +76,7 @@ class GivenAnswers:
 
 
 def _shown(run: RunDescription, example: Example, record: SampleRecord) -> Json:
-    """Return an answer as written, and its right, wrong and missing parts if the task can determine them."""
+    """Return an answer as written; if the task can determine them, also its right, wrong and missing parts."""
     text, rows, is_json = record.text or record.error or "", list[tuple[str, str]](), False
     try:
         task = run_task(run, {})

@@ -1,4 +1,4 @@
-"""The home page: each video with its progress and next step, and the opened folders with their counts."""
+"""The home page shows each video with its progress and next step, and the opened folders with their counts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class _Reviewed(msgspec.Struct):
 
 
 class Home(View):
-    """Cards are made again only for videos with a changed file."""
+    """Requests of the home page. A video's card is made again only if one of its files has changed."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._cards: dict[str, tuple[object, Json]] = {}
         self._lock = threading.Lock()
-        # A card requests a video's length when it is scrolled into view, since each header is a file to open.
+        # A card requests its video's length when it becomes visible, since a file must be opened for each header.
         self.reads = {
             "/api/home": self._home,
             "/api/length": lambda query: {"seconds": seconds_of(workspace.video_path(query["kind"], query["video"]))},
@@ -51,7 +51,7 @@ class Home(View):
         project, person = self._workspace.project, self._workspace.person
         if project is None:
             return
-        from barista_bench.studio import video_progress  # needs the dependencies of annotation
+        from barista_bench.studio import video_progress  # this import needs the dependencies of annotation
 
         for video_id, source in sorted(project.file.videos.items()):
             folder = project.folder / video_id
@@ -62,7 +62,7 @@ class Home(View):
             yield {"kind": PROJECT, "id": video_id, "seconds": seconds, **cached[1]}
 
     def _folders(self) -> Iterator[Json]:
-        """Return the open folders, with counts of the given nouns; the first noun is always shown."""
+        """Yield the open folders with counts of the given nouns; the count of the first noun is always shown."""
         workspace = self._workspace
         if workspace.project:
             file = workspace.project.file
@@ -73,7 +73,7 @@ class Home(View):
             release = workspace.release
             yield _folder("release", release.root, {"video": len(release.video_ids), "problem": len(release.problems)})
         for path in workspace.datasets:
-            # The other configs are tables of the graph, without questions.
+            # All other configs are tables of the graph, without questions.
             sets = [config for config in read_manifest(path).get("configs", []) if config.get("content_hash")]
             questions = sum(sum(config["rows"].values()) for config in sets)
             yield _folder("dataset", path, {"set": len(sets), "question": questions})
@@ -88,7 +88,7 @@ class Home(View):
             yield _folder("review", path, {"item": len(verdicts), "decided item": sum(verdicts)})
 
     def _closed_folders(self, found_folders: Sequence[FoundFolder]) -> Iterator[Json]:
-        """Return folders and files in the studio's folder that can be opened and are not open."""
+        """Yield the folders and files in the studio's folder that can be opened but are not open."""
         workspace = self._workspace
         open_paths = [path.resolve() for path in (*workspace.paths, *workspace.datasets, *workspace.reviews)]
         for kind, name in found_folders:

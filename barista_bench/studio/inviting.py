@@ -1,4 +1,4 @@
-"""Assign questions to the people of a study: practice, questions that count, some of them twice, attention checks."""
+"""Assigns questions to the people of a study: practice, questions that count, repeats and attention checks."""
 
 from __future__ import annotations
 
@@ -37,24 +37,28 @@ from barista_bench.studio.workspace import check_person
 log = logging.getLogger(__name__)
 
 PRACTICE = 2
-"""Number of practice questions per task, whose answers are shown, before the counting ones."""
+"""Number of practice questions per task.
+
+Their right answers are shown, and they come before the questions that count.
+"""
 ITEMS_A_CHECK = 10
-"""Number of questions of a task per repeat and per attention check; at least one of each."""
+"""A task has one repeat and one attention check per this many questions, and at least one of each."""
 MOST_PEOPLE = 1000
 ATTENTION_CHOICES = {"A": "first", "B": "second", "C": "third", "D": "fourth"}
 _TOKEN_BYTES = 32
 
 
 def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
-    """Invite people to a new or existing study; return name to link.
+    """Invite people to a new or existing study; return the link of each person by name.
 
-    A person who is invited again continues with a new link, and the old link becomes invalid.
+    A person who is invited again gets a new link and continues; the old link becomes invalid.
 
     Args:
-        study: without participants.
+        study: the study, without participants.
 
     Raises:
-        ConfigError: a name cannot be a folder's, the existing study is different, or there are too few examples.
+        ConfigError: a name cannot be the name of a folder, the existing study is different, or there are too few
+            examples.
         DataError: a dataset or the study cannot be read.
     """
     for name in names:
@@ -86,10 +90,10 @@ def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
 
 
 def study_tasks(study: Study, folder: Path) -> list[tuple[RunConfig, OpenedTask]]:
-    """Return the tasks of a study, with the settings of a run of each; the caller supplies the person.
+    """Return the tasks of a study, each with the settings of a run; the caller supplies the person.
 
     Raises:
-        ConfigError: a task is in none of the datasets or in two, or asks in several steps.
+        ConfigError: a task is in no dataset, is in two datasets, or asks in several steps.
         DataError: a dataset cannot be opened.
     """
     opened_tasks: dict[tuple[str, str], tuple[RunConfig, OpenedTask]] = {}
@@ -114,7 +118,7 @@ def study_tasks(study: Study, folder: Path) -> list[tuple[RunConfig, OpenedTask]
 
 
 def _planned_questions(folder: Path, study: Study, people: Sequence[str]) -> dict[str, tuple[StudyQuestion, ...]]:
-    """Return each person's questions: task by task, practice first, in the person's individual order."""
+    """Return each person's questions: task by task, practice first, in a separate order for each person."""
     planned: dict[str, dict[str, list[StudyQuestion]]] = {person: {} for person in people}
     for _, opened in study_tasks(study, folder):
         task, examples = opened.task, opened.examples.examples
@@ -146,10 +150,10 @@ def _planned_questions(folder: Path, study: Study, people: Sequence[str]) -> dic
 
 
 def _split_practice(task: Task, examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
-    """Return examples for practice, whose answers are shown, and examples that may count.
+    """Return the examples for practice, and the examples that may count.
 
-    Practice comes from one resampling unit (mostly a video), the smallest. No example of this unit counts, since a
-    shown answer would reveal those of related examples.
+    Practice comes from the smallest resampling unit (usually a video). No example of this unit counts, since practice
+    shows the right answers, and these would reveal answers to related examples.
     """
     units: dict[str, list[Example]] = {}
     for example in examples:
@@ -171,16 +175,17 @@ def _split_practice(task: Task, examples: Sequence[Example]) -> tuple[list[Examp
 
 
 def _next_positions(units: Iterator[list[int]], number: int) -> Iterator[int]:
-    """Return positions of the next units with at least `number` positions, or all remaining."""
+    """Yield the positions of the next units, until there are at least `number` positions or no units are left."""
     while number > 0 and (unit := next(units, None)) is not None:
         number -= len(unit)
         yield from unit
 
 
 def _with_checks(task: Task, items: Sequence[Example], order: random.Random) -> list[StudyQuestion]:
-    """Return counting questions in random order, with repeats and attention checks.
+    """Return the questions that count in random order, with repeats and attention checks.
 
-    Some questions of the first half are repeated, each half of all questions later, or at the end.
+    Some questions of the first half are repeated. A repeat comes later by half of the number of questions, or at the
+    end.
     """
     shuffled = order.sample(items, len(items))
     checks, half = math.ceil(len(items) / ITEMS_A_CHECK), math.ceil(len(items) / 2)

@@ -1,6 +1,6 @@
-"""Commands started by the page: child processes with their state and the end of their output.
+"""Runs commands that the page starts, as child processes, and keeps their state and the end of their output.
 
-Each has a separate process group, which ends with the studio: it is first asked to end, then killed.
+Each command has a separate process group. When the studio ends, the group is first asked to end, then killed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from barista_bench.studio.workspace import Json
 PROGRAM = (sys.executable, "-m", "barista_bench.cli")
 MOST_RUNNING = 4
 MOST_KEPT = 50
-"""Jobs in the table; the oldest finished job is removed first."""
+"""Maximum number of jobs in the table; the oldest finished job is removed first."""
 MOST_OUTPUT = 64 * 2**10
-"""Bytes of the end of a job's output that are stored."""
+"""Bytes that are kept from the end of a job's output."""
 GRACE = 5.0
-"""Seconds between the request to end and the kill."""
+"""Seconds between asking a process to end and killing it."""
 _READ = 2**14
 
 
 @dataclass
 class StudioJob:
-    """A started command. `makes` can be opened once it is finished."""
+    """A started command. The path `makes` can be opened when the command is finished."""
 
     number: int
     title: str
@@ -62,7 +62,8 @@ class StudioJob:
     def row(self) -> Json:
         """Return the job as a row of the table."""
         lines = bytes(self._output).decode(errors="replace").split("\n")
-        text = "\n".join(line.rstrip("\r").rsplit("\r")[-1] for line in lines)  # a progress bar overwrites itself
+        # Keeps only the last state of a progress bar, which overwrites itself.
+        text = "\n".join(line.rstrip("\r").rsplit("\r")[-1] for line in lines)
         return {
             "number": self.number,
             "title": self.title,
@@ -79,7 +80,7 @@ class Jobs:
     """The table of jobs. Methods may be called from several threads.
 
     Args:
-        folder: where they run.
+        folder: the folder where jobs run.
         program: the program that receives the arguments.
     """
 
@@ -116,7 +117,7 @@ class Jobs:
             return job
 
     def cancel(self, number: int) -> None:
-        """Ask a job's processes to end, and kill those that do not. Raises DataError for an unknown job."""
+        """Ask a job's processes to end, and kill processes that do not end. Raises DataError for an unknown job."""
         with self._lock:
             job = next((job for job in self._jobs if job.number == number), None)
         if job is None:
@@ -125,12 +126,12 @@ class Jobs:
         threading.Thread(target=_kill_after, args=(job, GRACE), daemon=True).start()
 
     def rows(self) -> list[Json]:
-        """Return the jobs as rows of the table, the last one first."""
+        """Return the jobs as rows of the table, the latest job first."""
         with self._lock:
             return [job.row() for job in reversed(self._jobs)]
 
     def end(self) -> None:
-        """End all jobs, and start no others."""
+        """End all jobs, and start no further jobs."""
         with self._lock:
             self._has_ended = True
             running = [job for job in self._jobs if job.state == "running"]
@@ -148,10 +149,10 @@ def _ask_to_end(job: StudioJob) -> None:
 
 
 def _kill_after(job: StudioJob, seconds: float) -> None:
-    """Kill the remaining processes of the group: a child may continue after the command itself has ended."""
+    """Kill the remaining processes of the group: a child process may still run when the command itself has ended."""
     assert job.reader is not None
     job.reader.join(seconds)
-    if job.reader.is_alive():  # any process that writes to its pipe
+    if job.reader.is_alive():  # true if any process still writes to its pipe
         _signal(job, signal.SIGKILL)
         job.reader.join(GRACE)
 

@@ -1,4 +1,4 @@
-"""From a video to a score without a terminal: the page's commands, their jobs, and videos dropped on the page."""
+"""Takes a person from a video to a score without a terminal: commands, their jobs, and videos dropped on the page."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from barista_bench.studio.jobs import Jobs
 from barista_bench.studio.workspace import Json, View, find_folders, sent_as
 
 MAX_VIDEO = 64 * 2**30
-"""Maximum bytes of a dropped video."""
+"""Limit of bytes for a dropped video."""
 _LEFT_FREE = 2**30
-"""Bytes of the disk that a video must leave free."""
+"""Bytes that must stay free on the disk."""
 _CHECK_EVERY = 2**26
 
 
 class StartedCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A completed form: texts by the names of its fields."""
+    """A completed form: texts by the names of the fields."""
 
     step: str
     values: dict[str, str]
@@ -38,16 +38,16 @@ class CancelledJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OpenedFolder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A path below the studio's folder."""
+    """A path in the studio's folder."""
 
     path: str
 
 
 class CommandRoutes(View):
-    """The commands over the studio's folder; they do not change when other folders are opened.
+    """Requests to run commands in the studio's folder; the folder stays the same when other folders are opened.
 
     Args:
-        reopen: opens one more folder in the studio.
+        reopen: function that opens one more folder in the studio.
     """
 
     def __init__(self, commands: StudioCommands, jobs: Jobs, reopen: Callable[[Path], None]) -> None:
@@ -69,7 +69,7 @@ class CommandRoutes(View):
         return {"folder": str(folder), "steps": self._commands.forms(), "found": openable}
 
     def _preview(self, query: Mapping[str, str]) -> Json:
-        """Return the command line for the values so far, or their error."""
+        """Return the command line for the values so far, or the error in these values."""
         values = {name: value for name, value in query.items() if name != "step"}
         try:
             return {"line": self._commands.call(query["step"], values).line, "problem": ""}
@@ -96,7 +96,7 @@ class CommandRoutes(View):
     async def take_video(self, query: Mapping[str, str], parts: AsyncIterator[bytes]) -> Json:
         """Write an uploaded video into the folder, part by part; an unreadable video is removed.
 
-        Raises DataError if its name or size is not allowed, the file already exists, or it is not a video.
+        Raises DataError if the name or the size is not allowed, the file already exists, or the upload is not a video.
         """
         target = self._target_path(query["folder"], query["name"])
         await to_thread.run_sync(lambda: target.parent.mkdir(parents=True, exist_ok=True))
@@ -121,7 +121,7 @@ class CommandRoutes(View):
 
 
 async def _write_parts(file: BinaryIO, parts: AsyncIterator[bytes], target: Path) -> None:
-    """Write the parts. Raises DataError if the video is too large, or would fill the disk."""
+    """Write the parts. Raises DataError if the video is too large or would fill the disk."""
     size = checked = 0
     async for part in parts:
         size += len(part)

@@ -1,4 +1,4 @@
-"""The page and its files, at addresses that change with their content, so that a browser requests each only once."""
+"""Serves the page and its files; an address changes with the content, so a browser requests each file only once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOADED_OTHERWISE = ("konva.min.js", "paint_worker.js", "study.js")
 
 
 def page_routes() -> list[Route | Mount]:
-    """Return routes for the page, and for its files below `/static/VERSION`, with any version."""
+    """Return the routes of the page, and of its files below `/static/VERSION`; any version is accepted."""
     return [
         Route("/", _page),
         Route(
@@ -37,7 +37,7 @@ class _KeptFiles(StaticFiles):
 
 
 def _page(request: Request) -> Response:
-    """Return index.html, which names all modules, so that a browser requests them together."""
+    """Return index.html, which names all modules, so that a browser requests them all at once."""
     folder = f"static/{_files_version()}/"
     names = (path.name for path in sorted(STATIC.glob("*.js")) if path.name not in _LOADED_OTHERWISE)
     modules = "".join(f'<link rel="modulepreload" href="{folder}{name}">\n' for name in names)
@@ -46,6 +46,6 @@ def _page(request: Request) -> Response:
 
 
 def _files_version() -> str:
-    """Return a stamp that changes with any of the files, so that edits of the files take effect."""
+    """Return a stamp that changes with every file, so that edits take effect."""
     facts = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(STATIC.iterdir())]
     return hashlib.sha256(repr((facts, page_style())).encode()).hexdigest()[:16]

@@ -1,7 +1,7 @@
-"""A study as each of its participants sees it: the next question, and no data of other people.
+"""Shows a study to each participant: the next question, and no data of other people.
 
-An answer is saved in the person's log before it enters the run that counts. If the process is killed in between, the
-answer is entered when the study is served again.
+An answer is saved in the person's log before it is added to the run that counts. If the process is killed between the
+two, the answer is added when the study is served again.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ HOW_ASKED = "part of a study, after practice with answers shown"
 
 
 class RefusedAnswer(DataError):
-    """An error for a participant. Its text contains only data sent by them, so it may be shown to them."""
+    """An error for a participant. Its text contains only data that the participant has sent, so it may be shown."""
 
 
 class SentAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An answer from a participant's page; `answer` as in `PersonAnswer`, null if skipped."""
+    """An answer from a participant's page; `answer` is as in `PersonAnswer`, or null if the question was skipped."""
 
     question: str
     answer: Any
@@ -65,11 +65,11 @@ class SentAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 StudyTasks: TypeAlias = Mapping[tuple[str, str], tuple[AskedTask, Mapping[str, int]]]
-"""Tasks by benchmark and name: each task, and the positions of its examples by id."""
+"""Tasks by benchmark and name: each entry has the task, and the position of each example by id."""
 
 
 class ParticipantSession:
-    """One participant's progress through their questions. Methods may be called from several threads.
+    """One participant's progress through the assigned questions. Methods may be called from several threads.
 
     Raises ConfigError or DataError if a run folder belongs to another run, or a log cannot be read.
     """
@@ -90,7 +90,7 @@ class ParticipantSession:
                 self._enter(position, answer)
 
     def _sampled_question(self, folder: Path, tasks: StudyTasks, question: StudyQuestion) -> SampledQuestion | None:
-        """Return the question as the person is asked it; None for an attention check, which has no example."""
+        """Return the question in the form that the person sees; None for an attention check, which has no example."""
         if question.kind == "attention":
             return None
         task, positions = tasks[question.benchmark, question.task]
@@ -104,7 +104,7 @@ class ParticipantSession:
         return sampled_question
 
     def _enter(self, position: int, answer: LoggedAnswer) -> None:
-        """Add an answer that counts to its run."""
+        """Add an answer to its run, if the answer counts."""
         question = self._questions[position]
         if question is not None and self.participant.questions[position].kind == "item":
             self._runs.log(question, answer.text, answer.seconds)
@@ -149,11 +149,11 @@ class ParticipantSession:
         return self._shown_question[1]
 
     def _token(self, position: int) -> str:
-        """Return the name of a question on the page, which reveals nothing about it."""
+        """Return the name of a question on the page; the name reveals nothing about the question."""
         return digest("study", self.participant.token_sha256, position)[:24]
 
     def _task_progress(self, position: int) -> Json:
-        """Return the task's introduction for the person, and their progress in it."""
+        """Return the task's introduction, and the person's progress in this task."""
         current = self.participant.questions[position]
         members = [
             (index, question)
@@ -178,8 +178,8 @@ class ParticipantSession:
     def answer(self, sent: SentAnswer) -> Json:
         """Save an answer to the open question; return the next question, and after practice the right answer.
 
-        A question that was already answered is not changed: the page may send an answer again after a network failure.
-        Raises RefusedAnswer if the question is not open, or the task cannot read the answer: nothing is saved.
+        An earlier answer to the same question stays: the page may send an answer again after a network failure. Raises
+        RefusedAnswer, and saves nothing, if the question is not open or the task cannot read the answer.
         """
         with self._lock:
             position = self._next_position()
@@ -200,7 +200,7 @@ class ParticipantSession:
 
 
 class ParticipantSessions:
-    """The participants of a study by their tokens; new invitations take effect immediately.
+    """The sessions of a study's participants, by their tokens; new invitations take effect immediately.
 
     Raises ConfigError or DataError if the study or its datasets cannot be opened.
     """
@@ -243,7 +243,7 @@ class ParticipantSessions:
 
 
 def _logged_text(question: SampledQuestion | None, sent: SentAnswer) -> str | None:
-    """Return an answer as it is logged; None if skipped. Raises RefusedAnswer."""
+    """Return the text of an answer for the log; None for a skipped question. Raises RefusedAnswer."""
     if sent.skipped:
         return None
     if question is None:
@@ -266,7 +266,7 @@ def _attention_fields(planned: StudyQuestion) -> Json:
 def feedback(question: SampledQuestion, text: str | None) -> Json:
     """Return the feedback after practice: the right answer, and the right parts of the given answer.
 
-    Raises TaskError if the task raised.
+    Raises TaskError if the task raises an error.
     """
     task, example = question.task, question.example
     rows = verdicts(task, example, text, DEFAULT_BOX_FORMAT)

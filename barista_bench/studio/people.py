@@ -1,7 +1,8 @@
-"""Ask a person a model's questions, and log the answers like a model's.
+"""Asks a person the questions for models, and logs the answers like the answers of a model.
 
 `OUT/PERSON/BENCHMARK/TASK` is a run folder of the model `human:PERSON` over the complete set, so every command for runs
-can read it. Only a draw of the set is asked: its coverage shows the part, and comparisons use common examples.
+can read it. The person answers only a draw of the set. The coverage shows how large the draw is, and comparisons use
+the common examples.
 """
 
 from __future__ import annotations
@@ -48,13 +49,16 @@ Number = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 
 
 class NextQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request for a question of a draw of `number` per task."""
+    """A request for the next question of a draw with `number` examples per task."""
 
     number: Number
 
 
 class PersonAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An answer: a label, JSON in the question's schema, or text. `seconds` since the question was shown."""
+    """An answer: a label, JSON in the question's schema, or text.
+
+    `seconds` is the time since the question was shown.
+    """
 
     number: Number
     question: str
@@ -64,7 +68,7 @@ class PersonAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class AskedTask:
-    """A task with the question of each of its examples."""
+    """A task, and the question for each of its examples."""
 
     opened: OpenedTask
     inputs: Sequence[AskedInput]
@@ -75,7 +79,7 @@ class AskedTask:
 class SampledQuestion:
     """One example of a draw, and the key of its sample.
 
-    `token` names it on the page without revealing anything about it.
+    `token` is the name of the example on the page; it reveals nothing about the example.
     """
 
     asked_task: AskedTask
@@ -101,7 +105,7 @@ class SampledQuestion:
 
 
 class PersonRuns:
-    """The runs of one person, the model `human:PERSON`: one for each task, in the folder named in `AskedTask`.
+    """The runs of one person, as the model `human:PERSON`: one run per task, in the folder named in `AskedTask`.
 
     Args:
         how: how the person is asked, as part of the model's settings.
@@ -112,7 +116,7 @@ class PersonRuns:
         self._claimed: set[Path] = set()
 
     def questions(self, task: AskedTask, positions: Iterable[int]) -> Iterator[SampledQuestion]:
-        """Return the examples at these positions of a task as questions."""
+        """Return the examples at these positions of a task, as questions."""
         opened_task, examples = task.opened.task, task.opened.examples.examples
         key_of = sample_keys(asdict(self.identity), asdict(task.config.generation))
         for position in positions:
@@ -121,7 +125,7 @@ class PersonRuns:
             yield SampledQuestion(task, position, token, key_of(example_id, task.inputs[position].fingerprint, 0))
 
     def log(self, question: SampledQuestion, text: str | None, seconds: float) -> None:
-        """Add an answer to its run, unless there is one; None: the person skipped it, which scores like a refusal."""
+        """Add an answer to its run, unless the question has one; None means skipped, and scores like a refusal."""
         task, opened, asked_input = question.asked_task, question.asked_task.opened, question.asked_input
         if question.digest in finished_samples(opened.folder):
             return
@@ -140,14 +144,15 @@ class PersonRuns:
         )
         alone = Shard()
         with locked_log(opened.folder, alone, alone.launch(opened.task.name)) as samples:
-            if opened.folder not in self._claimed:  # with the first answer: an empty run is unreadable
+            # The folder is made with the first answer, since an empty run cannot be read.
+            if opened.folder not in self._claimed:
                 with claimed_run(opened, task.inputs, samples, self.identity, DEFAULT_BOX_FORMAT, task.config, alone):
                     self._claimed.add(opened.folder)
             samples.append(record)
 
 
 class AnswerRoutes(View):
-    """The opened datasets as questions to one person.
+    """Asks one person the questions of the opened datasets.
 
     The page receives the same data as a model, without references.
     """
@@ -166,7 +171,10 @@ class AnswerRoutes(View):
         }
 
     def plan(self, number: int) -> Json:
-        """Return how many questions of each task a draw has, and how many are answered. Raises the errors of `next`."""
+        """Return how many questions of each task are in a draw, and how many are answered.
+
+        Raises the errors of `next`.
+        """
         with self._lock:
             questions = self._questions_of(number)
             finished = self._finished_samples()
@@ -205,9 +213,9 @@ class AnswerRoutes(View):
             return {**fields, **state, "problems": list(self._unreadable.values())}
 
     def answer(self, sent: PersonAnswer) -> Json:
-        """Log an answer and return the next question. An earlier answer is not changed.
+        """Log an answer and return the next question. An earlier answer to the same question stays.
 
-        Raises DataError if the question is not in the draw, or the task cannot read the answer: nothing is logged.
+        Raises DataError, and logs nothing, if the question is not in the draw or the task cannot read the answer.
         """
         with self._lock:
             questions = self._questions_of(sent.number)
@@ -221,7 +229,7 @@ class AnswerRoutes(View):
         return frozenset[bytes]().union(*(finished_samples(task.opened.folder) for task in self._tasks))
 
     def _questions_of(self, number: int) -> list[SampledQuestion]:
-        """Return all questions of the draw, in the person's individual order over all tasks."""
+        """Return all questions of the draw, over all tasks, in a separate order for each person."""
         self._tasks = self._tasks or list(self._asked_tasks())
         if number not in self._samples:
             person, questions = self._workspace.person, list[SampledQuestion]()
@@ -241,12 +249,14 @@ class AnswerRoutes(View):
 
 
 def human_name(person: str) -> str:
-    """Return a person's name as a model."""
+    """Return the name of a person as a model."""
     return f"{HUMAN}:{person}"
 
 
 def tasks_to_ask(data: Path, out: Path, person: str, root: Path | None = None) -> list[tuple[RunConfig, OpenedTask]]:
-    """Return the tasks of a built dataset as runs of a person, below `out`; `root`: of the videos of a linked dataset.
+    """Return the tasks of a built dataset as runs of a person, in folders below `out`.
+
+    `root` is the folder of the videos, for a linked dataset.
 
     Raises ConfigError or DataError if the dataset cannot be opened.
     """
@@ -264,9 +274,10 @@ def tasks_to_ask(data: Path, out: Path, person: str, root: Path | None = None) -
 
 
 def sample_examples(task: Task, examples: Sequence[Example], number: int) -> list[int]:
-    """Return positions of at least `number` examples with known reference, or of all, the same for every person.
+    """Return the positions of at least `number` examples with a known reference, or of all such examples.
 
-    A larger number adds to the same examples. Examples that are scored together are drawn together.
+    The positions are the same for every person. A larger number adds to the examples of a smaller number. Examples that
+    are scored together are drawn together.
     """
     positions: list[int] = []
     for unit in choose_order(task, examples):
@@ -277,10 +288,10 @@ def sample_examples(task: Task, examples: Sequence[Example], number: int) -> lis
 
 
 def choose_order(task: Task, examples: Sequence[Example]) -> Iterator[list[int]]:
-    """Return positions of all examples with known reference, grouped in lists of examples that are scored together.
+    """Yield the positions of all examples with a known reference, in lists of examples that are scored together.
 
-    Every stretch has a share of every breakdown and label: examples sorted by these are taken at even distances, as in
-    van der Corput's sequence.
+    Every stretch of the order has a share of every breakdown and label. To this end, the examples are sorted by
+    breakdowns and label, and taken at even distances, as in van der Corput's sequence.
     """
     units: dict[str, list[int]] = {}
     for position, example in enumerate(examples):
@@ -299,17 +310,17 @@ def choose_order(task: Task, examples: Sequence[Example]) -> Iterator[list[int]]
 
 
 def form_of(task: Task, example: Example) -> AnswerForm:
-    """Return how the page asks for an answer. Reasons are written as text, also if there are choices."""
+    """Return how the page asks for an answer. Reasons are written as text, even if there are choices."""
     if task.choices(example) and not asks_for_reasons(task):
         return "choice"
     return "text" if task.answer_schema(example) is None else "fields"
 
 
 def question_json(question: SampledQuestion) -> Json:
-    """Return a question for the page: a model's prompt, the text for people, its images, and the form of the answer.
+    """Return a question for the page: the prompt for models, the text for people, images, and form of the answer.
 
     Raises:
-        DataError: its images cannot be read.
+        DataError: the images cannot be read.
         TaskError: the task cannot make the question.
     """
     task, example, prompt = question.task, question.example, question.asked_input.question
@@ -319,7 +330,7 @@ def question_json(question: SampledQuestion) -> Json:
     form, choices = form_of(task, example), dict(task.choices(example))
 
     def told(text: str) -> str:
-        if form == "text":  # it is read in the format of the prompt
+        if form == "text":  # this text is read in the format that the prompt asks for
             return text
         return told_to_people(_without_choices(text, choices) if form == "choice" else text)
 
@@ -340,7 +351,10 @@ def question_json(question: SampledQuestion) -> Json:
 
 
 def answer_text(task: Task, example: Example, answer: object) -> str:
-    """Return an answer from the page as the task's parser reads it. Raises DataError if the parser cannot read it."""
+    """Return an answer from the page in the form for the task's parser.
+
+    Raises DataError if the parser cannot read it.
+    """
     form, choices = form_of(task, example), task.choices(example)
     if form == "fields":
         text = json.dumps(answer, ensure_ascii=False)
@@ -362,7 +376,7 @@ def answer_text(task: Task, example: Example, answer: object) -> str:
 def verdicts(task: Task, example: Example, text: str | None, box_format: BoxFormat) -> list[tuple[str, str]]:
     """Return the right, wrong and missing parts of an answer, in the task's words.
 
-    Raises TaskError if the task raised.
+    Raises TaskError if the task raises an error.
     """
     prediction = None
     if text is not None:
@@ -374,6 +388,6 @@ def verdicts(task: Task, example: Example, text: str | None, box_format: BoxForm
 
 
 def _without_choices(text: str, choices: Mapping[str, str]) -> str:
-    """Return a text without the lines that list the choices, which are buttons on the page."""
+    """Return a text without the lines that list the choices, since the page shows choices as buttons."""
     listed = {f"{label}{mark} {choice}" for label, choice in choices.items() for mark in (".", ":", ")")}
     return "\n".join(line for line in text.split("\n") if line.strip() not in listed)

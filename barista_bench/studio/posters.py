@@ -1,8 +1,7 @@
-"""A small picture and the length of each video, for the cards of the home page.
+"""Makes a small picture of each video and reads the video's length, for the cards of the home page.
 
-A picture is the first keyframe after a third of the video, as it is displayed. Any keyframe would do, and this one
-requires reading only the header and one group of pictures. It is saved in the user's cache under the stamp of the
-video's file.
+The picture is the first keyframe after a third of the video, as it is displayed. Only the header and one group of
+pictures must be read for this keyframe. The picture is saved in the user's cache under the stamp of the video file.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from barista_bench.media.video.index import AV_ERRORS, Stamp, open_video, orient
 from barista_bench.studio.footage import jpeg
 
 POSTER_WIDTH = 320
-"""Pixels: a card on a screen of high density."""
+"""Width in pixels, for a card on a high-density screen."""
 CACHE_FILES = 5_000
-"""Maximum number of pictures, about 15 KB each; the oldest are removed first."""
+"""Maximum number of pictures, at about 15 KB each; the oldest picture is removed first."""
 _SHRINK_EVERY = 200
 _lengths: LRUCache[Stamp, float | None] = LRUCache(10_000)
 
 
 def poster(path: Path) -> bytes:
-    """Return the JPEG. Raises VideoError for an unreadable video, OSError if the cache cannot be written."""
+    """Return the picture as JPEG. Raises VideoError for an unreadable video, OSError if the cache cannot be written."""
     stamp = stamp_of(path)
     folder = user_cache("posters")
     file = folder / f"{hashlib.sha256(repr(tuple(stamp)).encode()).hexdigest()[:32]}.jpg"
@@ -44,13 +43,14 @@ def poster(path: Path) -> bytes:
     content = jpeg(image)
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(file, content)
-    if file.stat().st_ino % _SHRINK_EVERY == 0:  # only now and then: listing the folder takes longer than the picture
+    # Only sometimes: listing the folder takes longer than making the picture.
+    if file.stat().st_ino % _SHRINK_EVERY == 0:
         keep_newest(folder, CACHE_FILES)
     return content
 
 
 def seconds_of(path: Path) -> float | None:
-    """Return the length in the header of a video; None if it is missing. Raises VideoError."""
+    """Return the length in a video's header; None if the header has no length. Raises VideoError."""
     stamp = stamp_of(path)
     if stamp not in _lengths:
         seconds = None
@@ -66,7 +66,7 @@ def seconds_of(path: Path) -> float | None:
 
 
 def _picture(path: Path) -> NDArray[np.uint8]:
-    """Return uint8 RGB, shape (H, W, 3)."""
+    """Return the picture as uint8 RGB of shape (H, W, 3)."""
     if path.is_dir():
         files = frame_files(path)
         return read_image(files[len(files) // 3])

@@ -1,4 +1,4 @@
-"""Review generated questions: items of review files with their moments, and verdicts written back to the file."""
+"""The page to review generated questions: shows the items of review files with their moments, and saves verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from barista_bench.studio.workspace import GRAPH, Json, View, Workspace, sent_as
 
 
 class ItemVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A verdict from the page: `file` is the number of the review file; texts are revised, or as shown."""
+    """A verdict from the page. `file` is the number of the review file; texts are revised or unchanged."""
 
     file: int
     item: Text
@@ -28,7 +28,7 @@ class ItemVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ItemMoment(msgspec.Struct, frozen=True):
-    """An item's place in its video: shown frames [start, stop), moments asked about, ids of the objects."""
+    """An item's place in its video: the shown frames [start, stop), the moments asked about, and the objects' ids."""
 
     id: str
     video_id: str
@@ -38,7 +38,7 @@ class ItemMoment(msgspec.Struct, frozen=True):
 
 
 class QuestionRoutes(View):
-    """The opened review files. Every verdict is in its file before the page receives a reply."""
+    """Requests about the opened review files. Every verdict is saved in its file before the page receives a reply."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -64,15 +64,15 @@ class QuestionRoutes(View):
                 }
 
     def _decide(self, verdict: ItemVerdict) -> Json:
-        """Write one verdict and replace the complete file. Returns the item.
+        """Save one verdict by replacing the complete file, and return the item.
 
-        Raises DataError for an unknown item, a verdict without reason, or a forbidden change.
+        Raises DataError for an unknown item, a verdict without a reason, or a change that is not allowed.
         """
         reviews = self._workspace.reviews
         if not 0 <= verdict.file < len(reviews):
             raise DataError(f"no review file {verdict.file} is open. Fix: load the page again")
         with locked_for_update(reviews[verdict.file]) as path:
-            rows = read_review(path)  # the current content: the file may have been edited
+            rows = read_review(path)  # reads the present content, since the file may have been edited
             if verdict.item not in rows:
                 raise DataError(f"{path}: no item {verdict.item!r}. Fix: load the page again")
             rows[verdict.item] = decided = _with_verdict(rows[verdict.item], verdict, self._workspace.person)
@@ -84,7 +84,7 @@ class QuestionRoutes(View):
 def _with_verdict(row: ReviewedItem, verdict: ItemVerdict, person: str) -> ReviewedItem:
     """Return the item with its verdict.
 
-    Raises DataError for a verdict that `generate` would refuse or misunderstand.
+    Raises DataError for a verdict that `generate` would refuse or misread.
     """
     is_changed = (verdict.question, verdict.choices) != (row.question, row.choices)
     problem = ""
@@ -113,7 +113,7 @@ def _with_verdict(row: ReviewedItem, verdict: ItemVerdict, person: str) -> Revie
 
 
 def _moments(folder: Path, family: str) -> dict[str, ItemMoment]:
-    """Return item id to its moment, from `generate`'s files beside the review file; empty if they are missing."""
+    """Return the moment of each item by id, from `generate`'s files beside the review file; empty without them."""
     path = folder / f"{family}.items.jsonl"
     if family not in FAMILIES or not path.is_file():
         return {}

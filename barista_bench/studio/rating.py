@@ -1,4 +1,7 @@
-"""Rate answers of runs as judges do: blind, by the rubric, into a file that `compare judges` reads."""
+"""The page on which a person rates answers as judges do: blind and by the rubric.
+
+`compare judges` reads the ratings.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,11 @@ from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
 log = logging.getLogger(__name__)
 _PLACEHOLDER = re.compile(r"\{\w+\}")
-"""Part of a rubric's question that differs between examples, and is in the reference."""
+"""The part of a rubric's question that differs between examples; the reference has this part."""
 
 
 class SentRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Scores by criterion of the answer that `answer` names."""
+    """Scores, by criterion, of the answer named by `answer`."""
 
     answer: str
     scores: dict[str, Annotated[int, msgspec.Meta(ge=0, le=TOP_SCORE)]]
@@ -39,7 +42,7 @@ class SentRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class AnswerToRate:
-    """One distinct answer, and the model, example id and run of all that gave it."""
+    """One distinct answer, and the model, example id and run of every sample with this answer."""
 
     token: str
     shown: Judged
@@ -53,7 +56,7 @@ def runs_to_rate(workspace: Workspace) -> list[Path]:
 
 
 class RatingAnswers(View):
-    """The distinct answers of the opened runs, in the person's individual order."""
+    """Requests about the distinct answers of the opened runs, in a separate order for each person."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -71,7 +74,7 @@ class RatingAnswers(View):
         self.writes = {"/api/rating/scores": lambda body: self._rate(sent_as(SentRating, body))}
 
     def _progress(self) -> Json:
-        """Return how many runs are read and scored; the first call starts it."""
+        """Return how many runs are read and scored; the first call starts reading."""
         with self._starting:
             if self._reading is None:
                 self._run_count = len(runs_to_rate(self._workspace))
@@ -79,7 +82,7 @@ class RatingAnswers(View):
         return {"scored": self._read_count, "runs": self._run_count, **self._reading.progress}
 
     def _next_answer(self) -> Json:
-        """Return the next answer as a judge sees it, without its author or the ratings of others.
+        """Return the next answer as a judge sees it, without its author and without other people's ratings.
 
         Raises DataError if the file of ratings cannot be read.
         """
@@ -95,7 +98,7 @@ class RatingAnswers(View):
     def _rate(self, sent: SentRating) -> Json:
         """Add the scores of one answer, replace the complete file, and return the next answer.
 
-        Raises DataError for an unknown answer, or a criterion without score.
+        Raises DataError for an unknown answer, or for a criterion without a score.
         """
         with self._lock:
             answer = next((answer for answer in self._answers_to_rate() if answer.token == sent.answer), None)
@@ -107,7 +110,8 @@ class RatingAnswers(View):
             with locked_for_update(self._file) as file:
                 ratings, stale = self._split_stale(self._ratings())
                 keys = _rows(answer) - _keys(ratings)
-                ratings += [rating for rating in stale if _key(rating) not in keys]  # the others are replaced
+                # Stale ratings with the same key are replaced.
+                ratings += [rating for rating in stale if _key(rating) not in keys]
                 for model, example_id, repetition, criterion in sorted(keys):
                     score = sent.scores[criterion]
                     ratings.append(Rating(example_id, criterion, score, model, repetition, answer.token))
@@ -119,7 +123,7 @@ class RatingAnswers(View):
         return read_ratings(self._file) if self._file.exists() else []
 
     def _split_stale(self, ratings: list[Rating]) -> tuple[list[Rating], list[Rating]]:
-        """Return valid ratings, including those of other runs, and ratings whose answer has changed since."""
+        """Return valid ratings, including ratings of other runs, and ratings whose answer has changed since."""
         tokens = {(model, name, run): a.token for a in self._answers_to_rate() for model, name, run in a.given_by}
         current, stale = list[Rating](), list[Rating]()
         for rating in ratings:
@@ -142,7 +146,7 @@ class RatingAnswers(View):
         return self._answers
 
     def _scored_runs(self) -> Iterator[ScoredRun]:
-        """Return the readable runs; the page names the others."""
+        """Yield the runs that can be read; the page names all other runs."""
         for folder in runs_to_rate(self._workspace):
             try:
                 yield read_scored(folder, options={})
@@ -153,9 +157,9 @@ class RatingAnswers(View):
 
 
 def _rubric(folder: Path) -> Rubric | None:
-    """Return the rubric of a run's task; None if judges do not score it, or score its reasons.
+    """Return the rubric of a run's task; None if judges do not score the task, or score only its reasons.
 
-    Also None for broken runs, which the report shows.
+    The result is also None for broken runs, which the report shows.
     """
     try:
         identity = read_run(folder).identity

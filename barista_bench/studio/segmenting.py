@@ -1,4 +1,4 @@
-"""Masks and outlines while a person draws: the answers of the project's segmenter to prompts. Nothing is saved."""
+"""Computes masks and outlines while a person draws, with the project's segmenter. Nothing is saved."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from barista_bench.media.video.index import Stamp, stamp_of
 from barista_bench.scene_graph.masks import encode_mask
 from barista_bench.studio.workspace import Json, View, sent_as
 
-_LEAST_MARGIN = 24  # margin in pixels around two corners for the path between them
-_LONGEST = 512  # distance in pixels between corners above which the path is straight: it would take seconds
+_LEAST_MARGIN = 24  # pixels around two corners in which the path between them may run
+_LONGEST = 512  # pixels: if corners are farther apart, the path is straight, since finding a path would take seconds
 Corner = tuple[float, float]
 Points = Annotated[list[PromptPoint], msgspec.Meta(max_length=4000)]
 
 
 class MaskQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A box (left, top, right, bottom), points, or both, in pixels of the frame."""
+    """A box (left, top, right, bottom), points, or a box with points, in pixels of the frame."""
 
     video: Name
     frame: Frame
@@ -44,7 +44,7 @@ class EdgeQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class SegmentRoutes(View):
-    """Recently used pictures are cached, so that an answer takes only the segmenter's time."""
+    """Requests for masks and outlines. Recently used pictures are cached, so that only the segmenter takes time."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -94,9 +94,10 @@ def _check_points(video: VideoFiles, frame: int, points: list[PromptPoint]) -> N
 
 
 def edge_between(picture: NDArray[np.uint8], start: Corner, end: Corner) -> list[tuple[int, int]]:
-    """Return pixels (x, y) between two corners of a polygon, both included, along the strongest visible edges.
+    """Return the pixels (x, y) from one corner of a polygon to another, along the strongest visible edges.
 
-    By intelligent scissors (Mortensen, Barrett, SIGGRAPH 1995); `picture` is RGB, (height, width, 3).
+    Both corners are included. The method is intelligent scissors (Mortensen, Barrett, SIGGRAPH 1995). `picture` is RGB
+    of shape (height, width, 3).
     """
     height, width = picture.shape[:2]
     (x0, y0), (x1, y1) = ((min(max(int(x), 0), width - 1), min(max(int(y), 0), height - 1)) for x, y in (start, end))

@@ -1,9 +1,10 @@
-"""The studio's web server: pages and files of the package, JSON about the open folders, and access control.
+"""The studio's web server: serves the package's pages and files, and JSON about the open folders, and controls access.
 
-It listens only on this machine. The printed address contains a token, which becomes a cookie at the first visit; other
-requests are refused. The cookie's path is unknown to other servers of the machine (`web.home_of`). The `Host` header
-must name this server (another name that leads here is an attack), requests of other pages' scripts are refused by their
-`Origin`, and the content policy allows the page to load only from here.
+The server listens only on this machine. The printed address contains a token, which becomes a cookie at the first
+visit. Requests without the token are refused. Other servers of the machine do not know the cookie's path
+(`web.home_of`). The `Host` header must name this server, since another name that leads here is an attack. Requests from
+scripts of other pages are refused because of their `Origin`. The content policy allows the page to load only from this
+server.
 """
 
 from __future__ import annotations
@@ -49,18 +50,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_BODY = 64 * 2**20
-"""Maximum bytes of a request: the masks of a frame are a few hundred KB."""
+"""Limit of bytes for a request; the masks of a frame take a few hundred KB."""
 _LAST_PORT = 2**16 - 1
 _WRITING_THREADS = 8
 _POSTER_THREADS = 2
 
 
 class StudioApp:
-    """Routes of a workspace.
+    """The routes of a workspace.
 
     Args:
-        command_routes: runs commands, if allowed.
-        previous: the folders open until now. A project that stays open keeps its one writer.
+        command_routes: the routes that run commands, if commands are allowed.
+        previous: the routes of the folders that were open until now. A project that stays open keeps its single writer.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class StudioApp:
         if command_routes is not None:
             self.views += (command_routes,)
         if workspace.reviews:
-            from barista_bench.studio.questions import QuestionRoutes  # this import takes a second
+            from barista_bench.studio.questions import QuestionRoutes  # this import takes about a second
 
             self.views += (QuestionRoutes(workspace),)
         if workspace.project is not None:
@@ -118,7 +119,7 @@ class StudioApp:
         return FileResponse(page) if page else Response("The report is not ready.", 404)
 
     def _written_report(self, request: Request) -> Response:
-        """Return a report in the studio's folder. Raises DataError for a path that leads out of it."""
+        """Return a report in the studio's folder. Raises DataError for a path that leads out of the folder."""
         folder, name = self.workspace.folder, request.path_params["path"]
         page = confine(folder, name) if folder and Path(name).name == PAGE else None
         return FileResponse(page) if page and page.is_file() else Response("There is no such report.", 404)
@@ -134,11 +135,11 @@ class StudioApp:
         )
 
     def _poster(self, request: Request) -> Response:
-        with self._posters:  # the other threads answer meanwhile
+        with self._posters:  # meanwhile, the other threads answer requests
             return self._picture(request, lambda kind, video: poster(self.workspace.video_path(kind, video)))
 
     def _picture(self, request: Request, take: Callable[[str, str], bytes]) -> Response:
-        """Return a JPEG of a video, unless the browser has it and the video is unchanged."""
+        """Return a JPEG of a video, unless the browser has it already and the video is unchanged."""
         kind, video = request.path_params["kind"], request.path_params["video"]
         headers = {"Cache-Control": "no-cache", "ETag": f'"{self.footage.version(kind, video)}"'}
         if request.headers.get("if-none-match") == headers["ETag"]:
@@ -156,7 +157,7 @@ def _read_endpoint(take: Callable[[Mapping[str, str]], Json]) -> Callable[[Reque
 
 
 def _write_endpoint(take: Callable[[bytes], Json], pool: CapacityLimiter) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint with side effects. It has separate threads, since it may wait for stages."""
+    """Return an endpoint with side effects. It has its own threads, since it may wait for stages."""
 
     async def endpoint(request: Request) -> Response:
         body = await body_of(request, MAX_BODY)
@@ -168,13 +169,13 @@ def _write_endpoint(take: Callable[[bytes], Json], pool: CapacityLimiter) -> Cal
 
 
 def _refusal(request: Request, error: Exception) -> Response:
-    """Return the text of this package's deliberate errors to the page."""
+    """Return to the page the text of an error that this package raised on purpose."""
     write_status = 409 if isinstance(error, ConflictError) else 400
     return json_response({"error": str(error)}, 404 if request.method == "GET" else write_status)
 
 
 def _failure(request: Request, error: Exception) -> Response:
-    """Return errors of the system: the disk is full, a file is missing or may not be written."""
+    """Return an error of the system, such as a full disk, a missing file or a file that may not be written."""
     problem = system_problem(error) if isinstance(error, OSError) else str(error)
     log.warning("%s", problem)
     return json_response({"error": problem}, 500)
@@ -182,11 +183,11 @@ def _failure(request: Request, error: Exception) -> Response:
 
 @contextmanager
 def studio_server(workspace: Workspace, port: int = 0, program: object = None) -> Iterator[Server]:
-    """Return a server bound to a port of this machine, which answers once `run` is called; its jobs end with the block.
+    """Yield a server bound to a port of this machine; it answers once `run` is called, and its jobs end with the block.
 
     Args:
-        port: 0 takes a free one.
-        program: the command line, which the page may run in the workspace's folder, if there is one.
+        port: the port; 0 takes a free port.
+        program: the command line, which the page may run in the workspace's folder, if the workspace has a folder.
 
     Raises:
         ConfigError: the port is taken or invalid.
@@ -202,7 +203,7 @@ def studio_server(workspace: Workspace, port: int = 0, program: object = None) -
 
 
 class Server:
-    """A running studio. `address` contains the token: it is for the person who started the studio."""
+    """A running studio. `address` contains the token, so only the person who started the studio should see it."""
 
     def __init__(self, workspace: Workspace, listener: socket.socket, program: object = None) -> None:
         folder = workspace.folder
@@ -221,14 +222,14 @@ class Server:
         self._server, self._listener = uvicorn.Server(uvicorn.Config(app, **UVICORN)), listener
 
     def _open(self, path: Path) -> None:
-        """Open one more folder for all later requests."""
+        """Open one more folder, for all later requests."""
         with self._opening:
             self._workspace = with_folder(self._workspace, path)
             self._studio = StudioApp(self._workspace, self._studio.command_routes, self._studio)
             self._app.router.routes = [*self._studio.routes()]
 
     def run(self) -> None:
-        """Answer until `stop`, or until the process is told to end."""
+        """Answer requests until `stop` is called or the process is told to end."""
         self._server.run(sockets=[self._listener])
 
     def stop(self) -> None:

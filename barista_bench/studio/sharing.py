@@ -1,7 +1,8 @@
-"""The server of a study: each participant's questions, and no other data of this machine.
+"""The server of a study, which gives participants their questions and no other data of this machine.
 
-It has no route to a project, a release, a run or a file, and listens on a port of this machine. A reverse proxy in
-front of it adds TLS and limits the rate of requests; the server then answers only requests that name the proxy's host.
+The server has no route to a project, a release, a run or a file, and listens on a port of this machine. A reverse proxy
+in front of it adds TLS and limits the rate of requests. The server then answers only requests that name the proxy's
+host.
 """
 
 from __future__ import annotations
@@ -33,20 +34,20 @@ from barista_bench.studio.workspace import sent_as
 log = logging.getLogger(__name__)
 
 MAX_ANSWER = 2**20
-"""Maximum bytes of an answer: masks drawn by hand are a few KB."""
+"""Limit of bytes for an answer; masks drawn by hand take a few KB."""
 ANSWER_WAIT = 30
-"""Seconds that an answer may take to arrive."""
+"""Seconds within which an answer must arrive."""
 _FAILURE_TEXT = "This cannot be done now. Please try again later, or tell whoever sent you the link."
 _JOIN_PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={home}">'
     '<link rel="icon" href="{home}static/icon.svg"><title>Study</title>'
     '<p><a href="{home}">Go on to the study</a></p></html>'
 )
-"""A page instead of a redirect: the browser then sends the cookie also if the link was opened from another site."""
+"""A page instead of a redirect: then the browser also sends the cookie if the link was opened from another site."""
 
 
 class ParticipantGuard(Guard):
-    """Admits requests with a token of the study, from the participant's page or by the link."""
+    """Admits requests that have a token of the study, from the participant's page or through the link."""
 
     stranger_text = "This link is not valid here, or has been replaced. Please ask whoever sent it for a new one."
 
@@ -66,11 +67,11 @@ class ParticipantGuard(Guard):
         return page
 
     def home(self, token: str) -> str:
-        """Return the path; a cookie whose name begins with `__Host-` is for this host only, and has no path."""
+        """Return the path of the pages: a cookie with the prefix `__Host-` belongs to this host, and has no path."""
         return "/" if self._is_public else super().home(token)
 
     def may_come_from_elsewhere(self, request: Request) -> bool:
-        """Whether a link in a letter or on a page may lead here: only for navigation of a window."""
+        """Return True if a link in a letter or on a page may lead here; only navigation of a window may."""
         headers = request.headers
         goes_there = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         return request.method == "GET" and request.url.path == "/" and goes_there
@@ -105,7 +106,7 @@ class _Routes:
     def _kept_answer(self, name: str, body: bytes) -> Response:
         try:
             sent = sent_as(SentAnswer, body)
-        except DataError as error:  # of the body only
+        except DataError as error:  # reading the body raises only this error
             raise RefusedAnswer(str(error)) from error
         return json_response(self._sessions.session_of(name).answer(sent))
 
@@ -115,8 +116,8 @@ def _refusal(request: Request, error: Exception) -> Response:
 
 
 def _failure(request: Request, error: Exception) -> Response:
-    """Log the reason, which may name files, without showing it to the participant."""
-    problem = system_problem(error) if isinstance(error, OSError) else str(error)  # which may quote what was sent
+    """Log the reason of an error. The participant does not see it, since it may name files."""
+    problem = system_problem(error) if isinstance(error, OSError) else str(error)  # this text may quote the sent data
     log.error("%s: %s", request.scope["visitor"], one_line(problem))
     return json_response({"error": _FAILURE_TEXT}, 500)
 
@@ -126,10 +127,10 @@ _HANDLERS = {**HANDLERS, RefusedAnswer: _refusal, BaristaError: _failure, OSErro
 
 @contextmanager
 def study_server(folder: Path) -> Iterator[StudyServer]:
-    """Return the server of a study at its port of this machine, which answers once `run` is called.
+    """Yield the server of a study, bound to the study's port of this machine; it answers once `run` is called.
 
     Raises:
-        ConfigError: the port is taken: by the same study, or by another program.
+        ConfigError: the port is taken, by the same study or by another program.
         DataError: the study or its datasets cannot be read.
     """
     sessions = ParticipantSessions(folder)
@@ -148,7 +149,7 @@ class StudyServer:
         self._server = uvicorn.Server(uvicorn.Config(app, ws="none", **UVICORN))
 
     def run(self) -> None:
-        """Answer until `stop`, or until the process is told to end."""
+        """Answer requests until `stop` is called or the process is told to end."""
         self._server.run(sockets=[self._listener])
 
     def stop(self) -> None:

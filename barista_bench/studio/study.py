@@ -1,10 +1,10 @@
-"""A study: people who are each invited, by an individual link, to answer a part of a model's questions.
+"""Defines a study: its people are invited, each by a separate link, to answer a part of the questions for models.
 
     STUDY/study.json             participants, by the hash of the token of the link, and their questions in order
     STUDY/PERSON/answers.jsonl   all answers of the person, in that order, with practice and checks
     STUDY/PERSON/BENCHMARK/TASK  the answers that count: a run folder of the model human:PERSON
 
-Only the link contains a token, so a reader of the folder cannot answer in another's name.
+The folder does not contain the token of a link, so a reader of the folder cannot answer in another person's name.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ log = logging.getLogger(__name__)
 
 STUDY_FILE, ANSWERS_FILE = "study.json", "answers.jsonl"
 MAX_STUDY = 256 * 2**20
-"""Bytes of the file: about 100 a question and person."""
+"""Limit of bytes for the file; a question of a person takes about 100."""
 QuestionKind = Literal["practice", "item", "repeat", "attention"]
-"""`item` counts; `repeat` is a repeated item, `attention` contains its answer."""
+"""`item` counts; `repeat` repeats an item; an `attention` question contains its own answer."""
 _ORIGIN = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 _REMOVED = frozenset({"address", "shared"})
-"""Fields of studies from versions whose server used TLS itself."""
+"""Fields in studies of earlier versions, whose server used TLS itself."""
 
 
 def public_origin(url: str) -> str:
-    """Return the origin of the address that people open, as browsers write it.
+    """Return the origin of the address that people open, in the form that browsers use.
 
-    Raises ConfigError for any other address.
+    Raises ConfigError if `url` is not a valid address.
     """
     origin = url.lower().removesuffix("/")
     if not _ORIGIN.fullmatch(origin):
@@ -49,7 +49,7 @@ def public_origin(url: str) -> str:
 
 
 class StudyQuestion(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One question to one person. `expected` is the answer that an attention check asks for."""
+    """One question for one person. `expected` is the answer that an attention check asks for."""
 
     kind: QuestionKind
     benchmark: str
@@ -70,11 +70,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The questions and participants of a study.
 
     Args:
-        port: on this machine, where the study is served.
-        public_url: the origin of the reverse proxy that participants open; empty: they open the port itself.
+        port: the port of this machine where the study is served.
+        public_url: the origin of the reverse proxy that participants open; empty if they open the port itself.
         data: datasets made by `build`.
-        tasks: names, or `all`.
-        items: counting questions per task and person; `overlap` of them are the same for every person.
+        tasks: names of tasks, or `all`.
+        items: number of questions that count, per task and person. Of these, `overlap` are the same for every person.
     """
 
     version: Literal[1]
@@ -88,7 +88,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def origin(self) -> str:
-        """The origin of the links: scheme, host and port as a browser writes them."""
+        """The origin of the links: scheme, host and port in the form that browsers use."""
         return self.public_url or f"http://{HOST}:{self.port}".removesuffix(":80")
 
 
@@ -96,10 +96,10 @@ class LoggedAnswer(msgspec.Struct, frozen=True):
     """One line of a person's answers.
 
     Args:
-        place: number of the question among the person's, from 0.
-        text: as the task reads it; None: skipped.
-        seconds: since the question was shown, as measured by the page.
-        at: time of arrival, UTC.
+        place: the question's number among the person's questions, from 0.
+        text: the text that the task reads; None for a skipped question.
+        seconds: time since the question was shown, measured by the page.
+        at: the time of arrival, UTC.
     """
 
     place: int
@@ -117,17 +117,17 @@ _decode_study = msgspec.json.Decoder(Study).decode
 
 
 def hash_of(token: str) -> str:
-    """Return the hash of a token for the study's file. A token has 256 random bits, so SHA-256 is sufficient."""
+    """Return the hash of a token for the study's file. SHA-256 is enough, since a token has 256 random bits."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def is_study(folder: Path) -> bool:
-    """Whether `studio invite` made this folder."""
+    """Return True if `studio invite` made this folder."""
     return (folder / STUDY_FILE).is_file()
 
 
 def read_study(folder: Path) -> Study:
-    """Read a study. Raises DataError if it does not exist or cannot be read."""
+    """Read a study. Raises DataError if the study does not exist or cannot be read."""
     path = folder / STUDY_FILE
     if not path.is_file():
         raise DataError(f"{folder}: is not a study. Fix: make one with `barista-bench studio invite`")
@@ -145,9 +145,9 @@ def read_study(folder: Path) -> Study:
 
 
 class AnswerLog:
-    """A person's answers on disk, appended one by one; of two answers to one question the first counts.
+    """A person's answers on disk, appended one by one; if a question has two answers, the first counts.
 
-    A damaged or incomplete line loses only its question, which is asked again.
+    If a line is damaged or incomplete, only its question is lost, and is asked again.
     """
 
     def __init__(self, path: Path) -> None:
@@ -169,7 +169,7 @@ class AnswerLog:
             self.answers.setdefault(answer.place, answer)
 
     def append(self, answer: LoggedAnswer) -> None:
-        """Write one answer; afterwards it survives a loss of power."""
+        """Write one answer. When this returns, the answer survives a power failure."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with name_full_disk(self._path), self._path.open("ab") as file:
             file.write(seal(msgspec.json.encode(answer)))

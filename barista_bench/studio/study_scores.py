@@ -1,4 +1,4 @@
-"""Statistics of a study's participants beside their answers: progress, attention, self-agreement, time."""
+"""Computes statistics of a study's participants: progress, attention, agreement with themselves, and time."""
 
 from __future__ import annotations
 
@@ -27,16 +27,19 @@ from barista_bench.studio.study import (
 
 @dataclass(frozen=True, slots=True)
 class ParticipantMetrics:
-    """One participant of a study. Failed checks are reported here; the participant stays in the runs.
+    """Statistics of one participant of a study.
+
+    Failed checks are reported here; the participant's answers stay in the runs.
 
     Args:
-        expected, answered: questions that count, and those answered or skipped; `skipped` of them.
-        practised: answers to practice, which do not count.
-        attention_passed: of `attention_asked` checks so far; a skipped check is not passed.
-        repeats: agreement of the second answers to repeated questions with the first, a task at a time.
-        repeats_unread: repeated questions with a skipped or unreadable answer, or of a task that cannot compare
-            answers.
-        seconds: median time of an answer that counts; None before the first.
+        expected: number of questions that count.
+        answered: number of these questions that are answered or skipped; `skipped` is the number of skipped questions.
+        practised: number of answers to practice questions, which do not count.
+        attention_passed: number of passed checks, of `attention_asked` checks so far. A skipped check is not passed.
+        repeats: agreement of first and second answers to repeated questions, by task.
+        repeats_unread: number of repeated questions with a skipped or unreadable answer, or of a task that cannot
+            compare answers.
+        seconds: median time of an answer that counts; None before the first such answer.
     """
 
     name: str
@@ -52,20 +55,20 @@ class ParticipantMetrics:
 
 
 def studies_of(folders: Sequence[Path]) -> list[Path]:
-    """Return the studies among some folders, or that contain them, each once."""
+    """Return the studies that are among some folders, or that contain one of them, each study once."""
     found = [path for folder in folders for path in (folder, *folder.resolve().parents) if is_study(path)]
     return list(dict.fromkeys(path.resolve() for path in found))
 
 
 def study_scores(folder: Path, runs: Sequence[ScoredRun]) -> list[ParticipantMetrics]:
-    """Return the participants in the order of their invitation.
+    """Return the statistics of the participants, in the order of their invitation.
 
     Args:
-        runs: runs of the study, and any others.
+        runs: runs of the study; other runs are ignored.
 
     Raises:
         DataError: the study cannot be read.
-        TaskError: a task raised.
+        TaskError: a task raised an error.
     """
     by_folder = {run.folder.resolve(): run for run in runs}
     return [_compute_metrics(folder.resolve(), person, by_folder) for person in read_study(folder).participants]
@@ -113,7 +116,7 @@ def _compute_metrics(folder: Path, person: Participant, runs: dict[Path, ScoredR
 
 
 def _self_agreement(run: ScoredRun, repeated: Sequence[LoggedAnswer]) -> AnswerAgreement | None:
-    """Return the agreement of a person's first and second answers to a task's questions; None if it is undefined."""
+    """Return the agreement of a person's first and second answers to a task's questions; None if it is not defined."""
     first: Answers = {
         sample.example.example_id: (sample.example, sample.prediction)
         for sample in run.samples

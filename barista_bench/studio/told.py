@@ -1,4 +1,4 @@
-"""A prompt for people: its words, without the instructions on a model's output format.
+"""Makes a prompt for people: the words of the prompt, without the instructions on a model's output format.
 
 The page has fields for the values that a model writes as JSON. It also offers the complete prompt.
 """
@@ -9,16 +9,16 @@ import re
 from collections.abc import Iterator
 
 _AS_JSON = re.compile(r" as (?:a|one) JSON (?:array|list|object)\b")
-"""End of a request."""
+"""The end of a request for JSON."""
 _SENTENCE = re.compile(r"(?<=[.:!?])\s+")
 _FORMAT = re.compile(r"\bJSON\b|^You may reason\b")
 _OF_BOXES = re.compile(r"^(?:- )?A box is ")
 _VALUE = ("[[", "[{", '["', "{")
-"""Beginnings of lines of an example answer."""
+"""Beginnings of a line with an example answer."""
 
 
 def told_to_people(text: str) -> str:
-    """Return a prompt's text without instructions on JSON, on boxes in numbers, and without examples of such answers.
+    """Return a prompt's text without instructions on JSON and on boxes in numbers, and without example answers.
 
     >>> told_to_people("Name all things. Answer with a JSON array.")
     'Name all things.'
@@ -30,7 +30,7 @@ def told_to_people(text: str) -> str:
 
 
 def _lines_for_people(paragraph: str) -> Iterator[str]:
-    """Return the lines before the first about the format; an introduction of an example is removed with it."""
+    """Yield the lines before the first line about the format; a line that introduces an example is removed too."""
     lines = _AS_JSON.sub("", paragraph).split("\n")
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if line.startswith(_VALUE):

@@ -1,4 +1,4 @@
-"""The progress of a project's video, for its card: from a quick look at its files, without reading masks."""
+"""Finds the progress of a project's video for its card, by a quick look at the video's files without reading masks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PartT = TypeVar("PartT", bound=msgspec.Struct)
 
 
 class _Signed(msgspec.Struct):
-    """The part of a signal that the home page shows, as in the classes below. Masks and confidences are skipped."""
+    """The part of a signal that the home page shows; as in the classes below, masks and confidences are skipped."""
 
     by: str = ""
     verified: bool = False
@@ -62,7 +62,7 @@ class _Frame(msgspec.Struct):
 
 
 class _Frames(msgspec.Struct):
-    """The list of one file: stretches of contact, requested keyframes, doubtful frames, or those of a draft."""
+    """The list in one file: stretches of contact, requested keyframes, doubtful frames, or frames of a draft."""
 
     segments: list[msgspec.Raw] = []
     keyframes: list[_Frame] = []
@@ -79,16 +79,16 @@ _FILES = (
     records.ReviewFile,
     records.TrackLine,
 )
-"""The files of a video that its card shows, in addition to the person's draft."""
+"""The files of a video that its card shows, without the person's draft."""
 
 
 def stamp_of(folder: Path, person: str) -> tuple[FileStamp | None, ...]:
-    """Return a stamp that changes with all files that `progress_of` reads."""
+    """Return a stamp that changes with every file that `progress_of` reads."""
     return tuple(file_stamp(folder / name) for name in (*(kind.FILE for kind in _FILES), draft_name(person)))
 
 
 def progress_of(folder: Path, person: str) -> Json:
-    """Return a video's progress and the person's next step; `problem` if a file cannot be read."""
+    """Return a video's progress and the person's next step; `problem` is set if a file cannot be read."""
     try:
         return _read_progress(folder, person)
     except BaristaError as error:
@@ -130,7 +130,7 @@ def _read_progress(folder: Path, person: str) -> Json:
 
 
 def _read_part(folder: Path, name: str, kind: type[PartT]) -> PartT:
-    """Return the part of one file that the card shows; empty without the file. Raises DataError."""
+    """Return the part of one file that the card shows; empty if the file is missing. Raises DataError."""
     path = folder / name
     if not path.is_file():
         return kind()

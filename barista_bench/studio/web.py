@@ -1,4 +1,4 @@
-"""Shared parts of the studio's servers: access control, reading of bodies, and the settings of uvicorn."""
+"""Shared code of the studio's servers: controls access, reads bodies, and sets up uvicorn."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from barista_bench.errors import ConfigError
 
 HOST = "127.0.0.1"
 _END_WAIT = 2
-"""Seconds that a request has at the end of the server."""
+"""Seconds that a running request may still take when the server ends."""
 UVICORN: dict[str, Any] = {
     "log_level": "warning",
-    "access_log": False,  # addresses hold tokens
+    "access_log": False,  # addresses contain tokens
     "server_header": False,
-    "proxy_headers": False,  # anyone could send another address
+    "proxy_headers": False,  # otherwise anyone could send a false address
     "lifespan": "off",
     "timeout_graceful_shutdown": _END_WAIT,
 }
@@ -35,29 +35,29 @@ _POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _REPORT_POLICY = "frame-ancestors 'none'"
-"""The report has a separate policy, with the hashes of its script and style."""
+"""Policy that the server adds for the report, which itself has a policy with the hashes of its script and style."""
 WRITTEN = "/written/"
 _WRITTEN_POLICY = (
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-"""Policy of reports in a folder: by any author, they have no origin, in particular not the studio's."""
+"""Policy of reports in a folder. Anyone may have written them, so they do not get the studio's origin."""
 
 
 def home_of(token: str) -> str:
     """Return the path of the pages for a token; it reveals nothing about the token.
 
-    Cookies are shared between ports: a cookie of the path `/` is sent to every server of this machine that a browser
-    visits, and its owner could use the cookie here. No other server has this path.
+    Cookies are shared between ports: a browser sends a cookie with the path `/` to every server of this machine that it
+    visits. The owner of such a server could then use the cookie here. No other server has the path returned here.
     """
     return f"/{hashlib.sha256(token.encode()).hexdigest()[:32]}/"
 
 
 class Guard:
-    """Refuses requests that do not come from a server's own page, before anything is read.
+    """Refuses requests that do not come from the server's own page, before anything is read.
 
     Args:
-        origins: the server's own, such as `http://localhost:8800`.
+        origins: the server's own origins, such as `http://localhost:8800`.
         cookie: name of the cookie with the token.
     """
 
@@ -95,11 +95,11 @@ class Guard:
         raise NotImplementedError
 
     def may_come_from_elsewhere(self, request: Request) -> bool:
-        """Whether another page may lead here."""
+        """Return True if another page may link to this address."""
         return False
 
     def _refusal(self, request: Request) -> Response | None:
-        """Return the response instead of the page: to a first visit with the token, or without valid token."""
+        """Return a response that replaces the page, for a first visit with the token or without a valid token."""
         headers = request.headers
         expected = self._origins.get(headers.get("host", ""))
         link_token, cookie_token = request.query_params.get("token", ""), _cookie(headers, self._cookie)
@@ -121,11 +121,11 @@ class Guard:
         return None
 
     stranger_text = "Open the address that the command printed: it holds the token."
-    """The refusal text without valid token."""
+    """The text of a refusal of requests without a valid token."""
 
 
 class OwnGuard(Guard):
-    """Admits requests with the only token, on this machine."""
+    """Admits requests that have the server's only token, on this machine."""
 
     def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
         origins = [f"http://{name}:{port}" for name in (HOST, "localhost")]
@@ -156,7 +156,7 @@ def _cookie(headers: Headers, name: str) -> str:
 
 
 async def body_of(request: Request, most: int) -> bytes | None:
-    """Return the body; None for more than `most` bytes."""
+    """Return the body of a request; None if it has more than `most` bytes."""
     body = bytearray()
     async for part in request.stream():
         body += part
@@ -166,7 +166,7 @@ async def body_of(request: Request, most: int) -> bytes | None:
 
 
 def json_response(value: object, status: int = 200) -> Response:
-    """Return a response of JSON."""
+    """Return a response with JSON."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
@@ -175,22 +175,22 @@ def _depth_error(request: Request, error: Exception) -> Response:
 
 
 def _broken_off(request: Request, error: Exception) -> Response:
-    """Return a response that is never read: the sender of the body has disconnected."""
+    """Return a response that is never read, because the sender of the body has disconnected."""
     return Response(status_code=400)
 
 
 HANDLERS: dict[Any, Callable[[Request, Exception], Response]] = {
-    RecursionError: _depth_error,  # from a parser, in a body
+    RecursionError: _depth_error,  # a parser raises this for a body
     ClientDisconnect: _broken_off,
 }
-"""Responses of every server to faulty requests."""
+"""Every server's responses to faulty requests."""
 
 
 @contextmanager
 def bound_socket(port: int, remedy: str) -> Iterator[socket.socket]:
-    """Return a socket that listens at a port of this machine; 0 takes a free one.
+    """Yield a socket that listens at a port of this machine; 0 takes a free port.
 
-    Raises ConfigError for a taken port.
+    Raises ConfigError if the port is taken.
     """
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

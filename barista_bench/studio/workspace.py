@@ -1,6 +1,6 @@
-"""The workspace of the studio: opened folders, their recognition, and background work with progress.
+"""The workspace of the studio: recognises and opens folders, and runs background work with progress.
 
-Folders are a release, datasets, runs, an annotation project, and review files, each optional.
+The folders are a release, datasets, runs, an annotation project, and review files; each is optional.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Json = dict[str, Any]
 SentT = TypeVar("SentT", bound=msgspec.Struct)
 log = logging.getLogger(__name__)
 GRAPH, PROJECT = "graph", "project"
-"""The first part of a video's address: the kind of folder that has it."""
+"""The first part of a video's address, for the kind of folder that has the video."""
 
 
 FoundKind: TypeAlias = Literal["project", "release", "dataset", "runs", "review", "report", "videos", "vocabulary"]
@@ -53,15 +53,15 @@ _KIND_BY_FILE: dict[str, FoundKind] = {
     CONFIG_FILE: "runs",
     ANNOTATION_FILE: "release",
 }
-"""The kind of a folder by a file in it; `release`: one video of it."""
+"""The kind of a folder, by the name of a file in it; for `release`, the folder is one video of it."""
 _SINGLE: tuple[FoundKind, ...] = ("project", "release")
-"""Kinds with only one open folder at a time."""
+"""Kinds of folders of which only one can be open at a time."""
 _MOST_SCANNED, _DEEPEST = 20_000, 5
-"""Maximum number of examined entries of a folder, and of levels below it."""
+"""Limits for searching a folder: number of examined entries, and number of levels below the folder."""
 
 
 class ConflictError(DataError):
-    """The data that a decision was based on has changed."""
+    """The data on which a decision was based has changed."""
 
 
 class Query(dict[str, str]):
@@ -75,9 +75,9 @@ class View:
     """A part of the studio: the requests that the page may make, by path."""
 
     reads: Mapping[str, Callable[[Mapping[str, str]], Json]] = {}
-    """Read requests of the page, each with the query of the address."""
+    """Read requests that the page may make, by path; each function receives the query of the address."""
     writes: Mapping[str, Callable[[bytes], Json]] = {}
-    """Write requests of the page, each with the body."""
+    """Write requests that the page may make, by path; each function receives the body."""
 
 
 @dataclass
@@ -85,10 +85,10 @@ class Workspace:
     """Opened folders. Methods may be called from several threads.
 
     Args:
-        person: who annotates, reviews and answers.
-        out: folder for people's answers and ratings.
-        folder: where the page may run commands and open their results; None: nowhere.
-        paths: as they were named.
+        person: the name of the person who annotates, reviews and answers.
+        out: the folder for people's answers and ratings.
+        folder: the folder where the page may run commands and open their results; None if it may run no commands.
+        paths: the opened paths, as the user gave them.
     """
 
     person: str
@@ -104,7 +104,7 @@ class Workspace:
     _graphs: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def graph(self, video_id: str) -> VideoGraph:
-        """Return a video's graph. Raises DataError if it does not exist or cannot be read."""
+        """Return a video's graph. Raises DataError if the graph does not exist or cannot be read."""
         if self.release is None:
             raise DataError("no release is open. Fix: name its folder when starting the studio")
         with self._graphs:
@@ -119,7 +119,7 @@ class Workspace:
         raise DataError(f"{video_id!r}: no such video is open. Fix: choose one of the list")
 
     def examples(self) -> dict[str, list[Example]]:
-        """Return all examples of the open datasets by folder and task. Raises DataError."""
+        """Return all examples of the open datasets, by folder and task. Raises DataError."""
         by_task: dict[str, list[Example]] = {}
         with self._graphs:
             for folder in self.datasets:
@@ -130,16 +130,18 @@ class Workspace:
 def open_workspace(
     paths: Sequence[Path], *, person: str, out: Path, compared: Sequence[Path] = (), folder: Path | None = None
 ) -> Workspace:
-    """Recognise folders by their content, and open their dependencies: a dataset's videos, a run's dataset.
+    """Recognise folders by their content, and open the data that they need: a dataset's videos, a run's dataset.
 
     Args:
-        paths: of a release, a dataset made by `build`, run folders or a folder of them, a project, a review file.
+        paths: paths of a release, a dataset made by `build`, run folders or a folder with run folders, a project or a
+            review file.
         compared: projects of other annotators of the same videos.
         folder: see `Workspace`.
 
     Raises:
-        ConfigError: an unknown kind of path, two releases or projects, or `person` cannot be the name of a folder.
-        DataError: a file in it cannot be read.
+        ConfigError: a path is of an unknown kind, there are two releases or projects, or `person` cannot be the name of
+            a folder.
+        DataError: a file of an opened folder cannot be read.
     """
     check_person(person, "--by")
     if folder is not None and not folder.is_dir():
@@ -158,13 +160,13 @@ def open_workspace(
     for folder in workspace.datasets if workspace.release is None else ():
         root = recorded_root(folder)
         if root is not None and workspace.release is None:
-            with suppress(DataError):  # the studio then reports that the videos are missing
+            with suppress(DataError):  # if this fails, the studio reports that the videos are missing
                 workspace.release = SceneGraph(root)
     return workspace
 
 
 def check_person(name: str, option: str) -> None:
-    """Raise ConfigError for a name that a person's folder cannot have."""
+    """Raise ConfigError for a name that cannot be the name of a person's folder."""
     problem = name_problem(name)
     if problem is None and (name != name.strip() or name.startswith(".") or name != make_printable(name)):
         problem = "it begins or ends with a blank, begins with a dot, or holds what cannot be seen"
@@ -173,9 +175,9 @@ def check_person(name: str, option: str) -> None:
 
 
 def with_folder(workspace: Workspace, path: Path) -> Workspace:
-    """Return the workspace with one more folder: a project or release replaces the open one.
+    """Return the workspace with one more folder; a project or release replaces the open project or release.
 
-    Raises ConfigError or DataError as `open_workspace`.
+    Raises ConfigError or DataError as `open_workspace` does.
     """
     kind = _kind_of(path)
     other_paths = [other for other in workspace.paths if not other.resolve().is_relative_to(path.resolve())]
@@ -187,7 +189,7 @@ def with_folder(workspace: Workspace, path: Path) -> Workspace:
 
 
 def _kind_of(path: Path) -> FoundKind | None:
-    """Return the kind that a path can be opened as; None if unrecognised, which may be a release."""
+    """Return the kind that a path can be opened as; None if the kind is unknown: the path may be a release."""
     if path.is_file():
         return "review" if path.suffix == ".jsonl" else None
     if (path / _PROJECT_FILE).is_file():
@@ -224,14 +226,14 @@ def _add_path(workspace: Workspace, path: Path) -> None:
 
 
 class FoundFolder(NamedTuple):
-    """A folder or file below the studio's folder, by its relative path."""
+    """A folder or file in the studio's folder, with its relative path."""
 
     kind: FoundKind
     path: str
 
 
 def find_folders(folder: Path) -> list[FoundFolder]:
-    """Return paths below a folder that can be opened or given to a command; links and hidden folders are skipped."""
+    """Return paths below a folder that can be opened or given to a command, without links and hidden folders."""
     found: set[FoundFolder] = set()
     pending, scanned = [(folder, 0)], 0
     while pending and scanned < _MOST_SCANNED:
@@ -239,13 +241,13 @@ def find_folders(folder: Path) -> list[FoundFolder]:
         try:
             with os.scandir(path) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
-        except OSError:  # not readable for us
+        except OSError:  # we may not read this folder
             continue
         scanned += len(entries)
         files = {entry.name for entry in entries if entry.is_file()}
         name = path.relative_to(folder).as_posix()
         kind = next((kind for name, kind in _KIND_BY_FILE.items() if name in files), None)
-        if kind == "release":  # the folder of one of its videos
+        if kind == "release":  # the found file is in the folder of one of the release's videos
             found.add(FoundFolder("release", path.parent.relative_to(folder).as_posix()))
         elif kind == "runs":
             found.add(FoundFolder("runs", path.relative_to(folder).parts[0] if depth else name))
@@ -272,7 +274,7 @@ def _found_files(folder: Path, files: set[str], depth: int) -> Iterator[FoundFol
 
 
 def default_paths(folder: Path) -> list[Path]:
-    """Return the paths that a studio opens by default: the newest project and release of a folder, and all other kinds.
+    """Return the paths that a studio opens by default: the newest project and release, and everything of other kinds.
 
     Paths that cannot be opened, such as another program's project.json, are left out and named in the log.
     """
@@ -303,7 +305,7 @@ def _examples_of(folder: Path) -> dict[str, list[Example]]:
 
 
 def whole_number(query: Mapping[str, str], name: str) -> int:
-    """Return a number of an address. Raises DataError if it is invalid."""
+    """Return a number from an address. Raises DataError if the number is invalid."""
     text = query[name]
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise DataError(f"{name} is {text[:40]!r}. Fix: give a whole number from 0")
@@ -311,7 +313,7 @@ def whole_number(query: Mapping[str, str], name: str) -> int:
 
 
 def sent_as(kind: type[SentT], body: bytes) -> SentT:
-    """Return the body sent by a page as a record. Raises DataError if it is invalid."""
+    """Return the body sent by a page as a record. Raises DataError if the body is invalid."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -319,7 +321,7 @@ def sent_as(kind: type[SentT], body: bytes) -> SentT:
 
 
 class BackgroundWork:
-    """Starts at once, or when `turn` is free. `step` describes its current work."""
+    """Work that starts at once, or when `turn` is free. `step` describes what the work does at present."""
 
     def __init__(self, work: Callable[[BackgroundWork], object], turn: threading.Lock) -> None:
         self.state: Literal["waiting", "running", "done", "failed"] = "waiting"

@@ -4,6 +4,7 @@
 |---|---|---|
 | `chat` | Parquet: `images`, `prompt`, `completion` | `datasets`, TRL's `SFTTrainer` |
 | `preference` | Parquet: `images`, `prompt`, `chosen`, `rejected` | `datasets`, TRL's `DPOTrainer` |
+| `prompts` | Parquet: `images`, `prompt`, `reference` | `datasets`, TRL's `GRPOTrainer` with `rewards.task_reward` |
 | `coco` | instances of each frame, `annotations.json` beside `images/` | pycocotools |
 | `davis` | a palette PNG a frame in `Annotations/` beside `JPEGImages/` | readers of DAVIS and YouTube-VOS |
 """
@@ -38,12 +39,12 @@ from barista_bench.files.writing import write_whole
 from barista_bench.interchange import davis
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.runs.log.inputs import asks_in_steps
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.scene_graph import Instance, SceneGraph, VideoGraph
 from barista_bench.scene_graph.masks import MaskTracks, Rle
 from barista_bench.scene_graph.terms import TERMS_FILE, Terms, terms_bytes
+from barista_bench.training.reward_rows import REFERENCE, refuse_untrainable, why_untrainable, write_reference
 
 INSTANCES = "annotations.json"
 _Masks = dict[int, dict[str, tuple[Instance, Rle | None]]]
@@ -150,7 +151,9 @@ def _instances(graph: SceneGraph, video_masks: Mapping[str, _Masks]) -> dict[str
 
 
 _Row = dict[str, Any]
-ExportFormat = Literal["chat", "preference", "coco", "davis"]
+ExportFormat = Literal["chat", "preference", "prompts", "coco", "davis"]
+_ASKING: Sequence[ExportFormat] = ("chat", "prompts")
+"""Formats of the tasks' own questions, in a given box format."""
 TRAIN = "train"
 PARQUET = "data/train-00000-of-00001.parquet"
 """The file of a split, as `datasets` names it."""
@@ -189,8 +192,8 @@ def export(
     Args:
         data: folder made by `build`.
         split: the split to export, `train`: every other split is held out.
-        tasks: configs of `data`, for `chat`; by default all tasks with text answers.
-        box_format: how the trained model writes boxes, for `chat`; `preference` uses the format of its run.
+        tasks: configs of `data`, for `chat` and `prompts`; by default all tasks with text answers.
+        box_format: how the trained model writes boxes, for `chat` and `prompts`; `preference` uses its run's format.
         run: run folder whose wrong answers are rejected, for `preference`.
         held_out: further built datasets: no video of their splits other than `train` is exported.
         root: the release, for `coco` and `davis`; else the videos of a linked set, if they have moved.
@@ -202,19 +205,21 @@ def export(
     data = Path(data)
     if split != TRAIN:
         raise ConfigError(f"split {split!r} is held out for tests. Fix: export --split {TRAIN}")
-    for name, value, its_form in (("box-format", box_format, "chat"), ("run", run, "preference")):
-        if (form == its_form) != (value is not None):
-            raise ConfigError(f"--{name} goes with --format {its_form}, which needs it. Fix: say both, or neither")
-    if tasks and form != "chat":
-        raise ConfigError("--task goes with --format chat. Fix: leave it out")
+    for name, value, forms in (("box-format", box_format, _ASKING), ("run", run, ("preference",))):
+        if (form in forms) != (value is not None):
+            raise ConfigError(
+                f"--{name} goes with --format {' or '.join(forms)}, which needs it. Fix: say both, or neither"
+            )
+    if tasks and form not in _ASKING:
+        raise ConfigError(f"--task goes with --format {' or '.join(_ASKING)}. Fix: leave it out")
     refuse_inside(Path(out), data, root, run, *held_out)
     configs, notes, faults = tuple(tasks), tuple[str, ...](), tuple[str, ...]()
     if run is not None:
         identity = read_run(run).identity
         configs, box_format = (identity.task,), identity.model.box_format.format
-    elif form == "chat":
+    elif form in _ASKING:
         names, splits = task_names(str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))), local_splits(data)
-        configs = configs or tuple(n for n in names if n in splits and not _why_untrainable(_task_of(data, n)))
+        configs = configs or tuple(n for n in names if n in splits and not why_untrainable(_task_of(data, n)))
     training = _training_videos(data, configs, held_out, box_format)
     with replacing_folder(Path(out), TRAINING_SET) as folder:
         if run is not None:
@@ -222,7 +227,8 @@ def export(
             rows = _write_conversations(_preferences(data, scored, root), folder, ("chosen", "rejected"))
             faults = tuple(scored.task.faults)
         elif box_format is not None:
-            rows = _write_conversations(_chats(data, configs, box_format, root), folder, ("completion",))
+            columns = ("completion",) if form == "chat" else ()
+            rows = _write_conversations(_questions(data, configs, box_format, root, form), folder, columns)
         else:
             rows, notes = write_specialist_set(data, video_hashes(data)[TRAIN], folder, form, root)
         training.write(folder)
@@ -263,23 +269,21 @@ def _task_of(data: Path, name: str) -> Task:
     return kind(options={"protocol": manifest.get("protocol", "release")} if "protocol" in kind.options else {})
 
 
-def _why_untrainable(task: Task) -> str:
-    """Return the reason why no text answers a task correctly; empty if a text can."""
-    if not task.answered_by_text:
-        return "no text answers it"
-    return "asks on after an answer that has no reference" if asks_in_steps(task) else ""
-
-
-def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None) -> Iterator[_Row]:
-    """Yield the reference of each question, as the task's parser reads it and the oracle writes it."""
+def _questions(
+    data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None, form: ExportFormat
+) -> Iterator[_Row]:
+    """Yield each question with its reference: as the oracle writes it, or for `prompts` as a reward reads it."""
     for name in tasks:
         task = _task_of(data, name)
-        if why_not := _why_untrainable(task):
-            raise ConfigError(f"{name}: {why_not}. Fix: leave the task out")
+        refuse_untrainable(task)
         for loaded in open_examples(data, task.benchmark, name, split=TRAIN, root=root):
-            if task.has_answer(loaded.example):
-                answer = task.reference_answer(loaded.example, box_format)
-                yield _row(loaded, task, box_format, completion=answer)
+            if not task.has_answer(loaded.example):
+                continue
+            if form == "chat":
+                yield _row(loaded, task, box_format, completion=task.reference_answer(loaded.example, box_format))
+            else:
+                row = _row(loaded, task, box_format)
+                yield {**row, REFERENCE: write_reference(loaded.example, task, box_format)}
 
 
 def _preferences(data: Path, run: ScoredRun, root: str | Path | None) -> Iterator[_Row]:
@@ -289,7 +293,7 @@ def _preferences(data: Path, run: ScoredRun, root: str | Path | None) -> Iterato
     skipped.
     """
     task, box_format = run.task, run.results.model.box_format.format
-    if why_not := _why_untrainable(task):
+    if why_not := why_untrainable(task):
         raise ConfigError(f"{run.folder}: {task.name}: {why_not}. Fix: give another run")
     wrong: dict[str, dict[str, None]] = {}
     for sample in run.samples:
@@ -311,7 +315,8 @@ def _write_conversations(conversations: Iterable[_Row], folder: Path, columns: S
     part = {"type": Value("string"), "text": Value("string")}
     turns = List({"role": Value("string"), "content": List(part)})
     of_example = {"example_id": Value("string"), "images": List(Image()), "prompt": turns}
-    features = Features({**of_example, **dict.fromkeys(columns, turns)})
+    answers = dict.fromkeys(columns, turns) or {REFERENCE: Value("string")}
+    features = Features({**of_example, **answers})
     path, rows = folder / PARQUET, 0
     path.parent.mkdir()
     with pq.ParquetWriter(path, features.arrow_schema) as writer:

@@ -1,4 +1,4 @@
-"""Accuracy of multiple-choice answers, and average precision where several choices are right."""
+"""Accuracy of multiple-choice answers, and average precision if several choices are right."""
 
 from .inputs import handyvqa_letters
 from .multiple import average_precision, multi_answer

@@ -1,6 +1,6 @@
-"""The `evaluate` metric ChoiceAccuracy: see scoring.py and multiple.py for the rules. Needs numpy beside `evaluate`.
+"""The `evaluate` metric ChoiceAccuracy. scoring.py and multiple.py define its rules. Needs numpy and `evaluate`.
 
-`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+`evaluate` reads this file line by line to find the files to copy, so keep each import statement on one line.
 """
 
 import json
@@ -37,7 +37,7 @@ _CITATION = """\
 }
 """
 
-# What checks the columns, the class of a checked question, and what computes the figures.
+# The function that checks the columns, the class of a checked question, and the function that computes the scores.
 _CONFIGS: dict[str, tuple[Callable[..., Sequence[Any]], type[Any], Callable[..., dict[str, Any]]]] = {
     "default": (as_questions, ChoiceQuestion, metrics_of),
     "multi_answer": (as_multi_questions, MultiQuestion, multi_metrics_of),
@@ -45,14 +45,14 @@ _CONFIGS: dict[str, tuple[Callable[..., Sequence[Any]], type[Any], Callable[...,
 
 
 class ChoiceAccuracy(evaluate.Metric):
-    """Accuracy of multiple-choice answers; with the configuration "multi_answer", average precision."""
+    """Accuracy of multiple-choice answers, or average precision with the configuration "multi_answer"."""
 
     def _info(self) -> evaluate.MetricInfo:
         if self.config_name not in _CONFIGS:
             raise ValueError(f'the configuration is {self.config_name!r}; give "default" or "multi_answer"')
         function = multi_answer if self.config_name == "multi_answer" else choice_accuracy
-        # One JSON text each: evaluate walks through nested values in Python, which takes several times as long, and it
-        # refuses a bare null as the first prediction of a batch.
+        # Store one JSON text per question. evaluate walks through nested values in Python, which takes several times as
+        # long. It also refuses a bare null as the first prediction of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
@@ -62,15 +62,15 @@ class ChoiceAccuracy(evaluate.Metric):
         )
 
     def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
-        """Add one question; `classes`, `verbs` and `choices` then hold its class, its verb and its choices."""
+        """Add one question. `classes`, `verbs` and `choices` hold its class, its verb and its choices."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add questions. Raises TypeError or ValueError naming the question and the column that is wrong."""
+        """Add questions. Raises a TypeError or ValueError that names the question and the invalid column."""
         as_checked, _, _ = _CONFIGS[self.config_name]
-        # Both kinds of question begin with the prediction.
+        # Both kinds of questions begin with the prediction.
         questions = as_checked(predictions, references, **kwargs)
         super().add_batch(
             predictions=[json.dumps(question[0]) for question in questions],
@@ -78,8 +78,8 @@ class ChoiceAccuracy(evaluate.Metric):
         )
 
     def compute(self, *, predictions: object = None, references: object = None, **kwargs: object) -> Any:  # noqa: ANN401
-        """Score the given questions and the questions added before."""
-        # evaluate would want the optional columns in every call, and hand them on without splitting them by process.
+        """Score the given questions and all questions added before."""
+        # evaluate would require the optional columns in every call, and would not split these columns by process.
         if predictions is not None or references is not None or kwargs:
             self.add_batch(predictions=predictions, references=references, **kwargs)
         return super().compute()

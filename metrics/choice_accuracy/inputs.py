@@ -1,7 +1,7 @@
-"""The metric's input for a question, checked and brought into plain strings.
+"""Check the metric's input for a question, and convert it to plain strings.
 
-The id of a choice is a string or an integer. Surrounding white space does not count, and an integer is the same as
-its digits: 3 and "3" are one choice. Case counts.
+The id of a choice is a string or an integer. Surrounding white space is ignored, and an integer equals its digits: 3
+and "3" are the same choice. Case matters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RawChoices = Sequence[RawId] | Mapping[RawId, str | None]
 
 
 class ChoiceQuestion(NamedTuple):
-    """One question with one right choice. Fields that were not given are None."""
+    """A question with one right choice. Fields that were not given are None."""
 
     prediction: str | None
     reference: str
@@ -39,9 +39,9 @@ def as_id(raw: object, where: str, remedy: str = "give a non-empty string or an 
     TypeError: predictions[7]: is 2.5 (float); give a non-empty string or an integer
     """
     value = raw
-    if getattr(raw, "ndim", None) == 0 and hasattr(raw, "item"):  # a scalar of numpy or torch
+    if getattr(raw, "ndim", None) == 0 and hasattr(raw, "item"):  # a numpy or torch scalar
         value = raw.item()
-    # bool is an int to Python, but no name of anything.
+    # bool is an int in Python, but not a valid name.
     if isinstance(value, bool) or not isinstance(value, str | Integral):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); {remedy}")
     text = value.strip() if isinstance(value, str) else str(int(value))
@@ -51,7 +51,7 @@ def as_id(raw: object, where: str, remedy: str = "give a non-empty string or an 
 
 
 def as_column(raw: object, name: str) -> list[Any]:
-    """Return a list, tuple, array, tensor or dataset column as a list. Raises TypeError, which names the column.
+    """Return a list, tuple, array, tensor or dataset column as a list. Raises a TypeError that names the column.
 
     >>> as_column("ABC", "predictions")
     Traceback (most recent call last):
@@ -68,7 +68,7 @@ def as_column(raw: object, name: str) -> list[Any]:
 
 
 def as_choices(raw: object, where: str) -> dict[str, str | None] | None:
-    """The choices of one question as {id: verb or None}. Raises TypeError or ValueError starting with `where`.
+    """Return a question's choices as {id: verb or None}. Raises a TypeError or ValueError that starts with `where`.
 
     >>> as_choices({"A": "Open", "B": None}, "choices[0]"), as_choices([1, 2], "choices[1]")
     ({'A': 'open', 'B': None}, {'1': None, '2': None})
@@ -89,7 +89,7 @@ def as_choices(raw: object, where: str) -> dict[str, str | None] | None:
 
 
 def as_verb(raw: object, where: str) -> str | None:
-    """Return a verb without case and surrounding white space, ready to compare; None stays None."""
+    """Return a verb without case and surrounding white space, for comparison. None stays None."""
     return None if raw is None else as_id(raw, f"{where}: a verb", "give it as a non-empty string").casefold()
 
 
@@ -98,8 +98,8 @@ def as_questions(
 ) -> list[ChoiceQuestion]:
     """Check the columns and return one record per question.
 
-    The last three columns may be None, and so may each of their entries. Raises TypeError or ValueError. The message
-    names the column and the index, what is wrong and what to give instead.
+    The last three columns and their entries may be None. Raises TypeError or ValueError. The message names the column,
+    the index, the fault and the remedy.
 
     >>> as_questions(["A", None], ["A", "B"], verbs=["open", None])[0]
     ChoiceQuestion(prediction='A', reference='A', class_name=None, verb='open', choices=None)
@@ -152,11 +152,13 @@ def _question(
 
 
 def handyvqa_letters(text: str, n_options: int) -> list[str]:
-    """Return the letters of options (from a) that a model's output names, each once, in alphabetical order.
+    """Return the letters of options (from a) that a model's output names.
+
+    Each letter occurs once, in alphabetical order.
 
     Answers are read as in the public script of HanDyVQA (arXiv 2512.00885). Only a letter before a closing bracket
-    counts, so "A." or a bare "A" is not an answer. Any letter before a bracket in running text is an answer if an
-    option has that letter. Options beyond z can be right, but no answer can name them. Raises TypeError.
+    counts, so "A." or a bare "A" is not an answer. Any such letter in running text is an answer if an option has this
+    letter. Options beyond z can be right, but an answer cannot name them. Raises TypeError.
 
     >>> handyvqa_letters("(C) the cup, and (A). Not d), no (option)", 5)
     ['a', 'c', 'd']

@@ -1,7 +1,7 @@
-"""Questions with several right choices: average precision over all options of all questions together.
+"""Score questions with several right choices by average precision over all options of all questions together.
 
-This is the score of the Objects questions of HanDyVQA (arXiv 2512.00885, section 4.1, and its public evaluation
-script): each option of each question is one item to be ranked. Needs numpy.
+HanDyVQA scores its Objects questions this way (arXiv 2512.00885, section 4.1, and its public evaluation script). Each
+option of each question is an item to be ranked. Needs numpy.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def average_precision(labels: Sequence[int], scores: Sequence[float]) -> float:
 
 
 def drawn_average_precision(labels: Floats, scores: Floats, counts: Floats) -> Floats:
-    """Return (D,) the average precision of D draws that take each of n items `counts` (D, n) times.
+    """Return the average precision (D,) of D draws that take each of n items `counts` (D, n) times.
 
-    The result is 0 where no item is right. `labels` (n,) and `scores` (n,) are as in `average_precision`, but not
-    checked.
+    The result is 0 if no item is right. `labels` (n,) and `scores` (n,) are the same as in `average_precision`, but are
+    not checked.
     """
     order = np.argsort(-scores, kind="stable")
     last_of_tie = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
@@ -52,7 +52,7 @@ def drawn_average_precision(labels: Floats, scores: Floats, counts: Floats) -> F
     hits = np.cumsum(ranked_counts * labels[order], axis=1)[:, last_of_tie]
     ranked = np.cumsum(ranked_counts, axis=1)[:, last_of_tie]
     gains = np.diff(hits, axis=1, prepend=0.0) * (hits / np.maximum(ranked, 1))
-    # Divided by the total last, so that a ranking without mistakes gives exactly 1.
+    # Divide by the total last, so that a ranking without mistakes gives exactly 1.
     return np.asarray(gains.sum(axis=1) / np.maximum(hits[:, -1], 1))
 
 
@@ -68,7 +68,7 @@ def _vector(raw: object, name: str) -> Floats:
 
 
 class MultiQuestion(NamedTuple):
-    """One question with several right choices. A prediction of None means that there is no usable answer."""
+    """A question with several right choices. If the prediction is None, there is no usable answer."""
 
     prediction: list[str] | None
     reference: list[str]
@@ -76,7 +76,10 @@ class MultiQuestion(NamedTuple):
 
 
 def as_multi_questions(predictions: object, references: object, choices: object = None) -> list[MultiQuestion]:
-    """Check the columns. Raises TypeError or ValueError naming the column, the index, what is wrong and the remedy."""
+    """Check the columns.
+
+    Raises a TypeError or ValueError that names the column, the index, the fault and the remedy.
+    """
     answers, expected = as_column(predictions, "predictions"), as_column(references, "references")
     options = as_column(choices, "choices")
     if not len(answers) == len(expected) == len(options):
@@ -98,7 +101,7 @@ def as_multi_questions(predictions: object, references: object, choices: object 
 
 
 def _as_ids(raw: object, choices: Sequence[str], where: str) -> list[str]:
-    """Return some of the choices, each once, in the order of their ids."""
+    """Return the named choices without repetition, in the order of their ids."""
     if isinstance(raw, str | int) or raw is None:
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of ids of choices")
     ids = [as_id(item, where) for item in as_column(raw, where)]
@@ -111,7 +114,7 @@ def _as_ids(raw: object, choices: Sequence[str], where: str) -> list[str]:
 def multi_answer(
     predictions: Sequence[Sequence[RawId] | None], references: Sequence[Sequence[RawId]], choices: Sequence[RawChoices]
 ) -> dict[str, Any]:
-    """Return the average precision of the chosen options: a chosen option scores 1, any other 0.
+    """Return the average precision of the chosen options. A chosen option scores 1, any other option 0.
 
     For each question, give the ids that were chosen (None: no usable answer), the ids that are right (at least one)
     and all choices. Returned:

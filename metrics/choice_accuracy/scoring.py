@@ -74,7 +74,7 @@ _COUNTS = ("n", "n_failed", "n_correct")
 
 
 def question_sums(question: ChoiceQuestion) -> dict[Hashable, float]:
-    """Return one question's contribution to the sums: counts in total, by class, by verb and of distractors.
+    """Return a question's contribution to the sums. Counts are in total, by class, by verb and for distractors.
 
     >>> sums = question_sums(ChoiceQuestion("B", "A", choices={"A": "open", "B": "open", "C": "close"}))
     >>> sums["n_correct"], sums["n_wrong"], sums["n_same_verb"], sums["random_share", 0.5]
@@ -97,14 +97,14 @@ def question_sums(question: ChoiceQuestion) -> dict[Hashable, float]:
 
 
 def compute_metrics(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
-    """Return (D,) the scores of `choice_accuracy` from the (D,) sums of D selections of questions.
+    """Return the scores (D,) of `choice_accuracy` from the sums (D,) over D selections of questions.
 
-    A score is NaN where `choice_accuracy` returns None.
+    A score is NaN if `choice_accuracy` returns None.
     """
     n, right = sums["n"], sums["n_correct"]
     choices = {key[1]: count for key, count in sums.items() if isinstance(key, tuple) and key[0] == "choices"}
     classes = [key[1] for key in sums if isinstance(key, tuple) and key[0] == "class" and key[2] == "n"]
-    # Means in extended precision: exact but for the last rounding, so that the order of questions does not matter.
+    # Compute means in extended precision. Only the last step rounds, so the order of questions does not matter.
     chances = sum(count * np.longdouble(1 / size) for size, count in choices.items() if size)
     accuracies, present = np.zeros_like(n, dtype=np.longdouble), np.zeros_like(n)
     for name in classes:

@@ -1,7 +1,7 @@
-"""The metric's input for a frame, checked and brought into plain Python numbers.
+"""Check the metric's input for a frame, and convert it to plain Python numbers.
 
-A box is (x0, y0, x1, y1): x to the right, y down, the corner (x1, y1) excluded, so a box is x1 - x0 wide. Any unit
-will do (pixels, a 0..1000 grid) as long as predictions and references share it.
+A box is (x0, y0, x1, y1), with x to the right and y down. The corner (x1, y1) is excluded, so the width is x1 - x0.
+Predictions and references may use any common unit (pixels, a 0..1000 grid).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RawFrame = Sequence[RawInteraction]
 
 
 class Interaction(NamedTuple):
-    """One or two hands that act on one object; boxes are (x0, y0, x1, y1)."""
+    """One or two hands that act on one object. Boxes are (x0, y0, x1, y1)."""
 
     hand_boxes: tuple[Box, ...]
     object_box: Box
@@ -60,12 +60,12 @@ def as_interaction(raw: RawInteraction, where: str = "interaction") -> Interacti
 
 
 def _as_plain(raw: object) -> object:
-    """Return lists and tuples unchanged, and anything else that numpy can read (arrays, tensors) as nested lists."""
+    """Return lists and tuples unchanged. Convert other data that numpy can read (arrays, tensors) to nested lists."""
     if isinstance(raw, list | tuple) or raw is None or isinstance(raw, str | bytes | Mapping):
         return raw
     try:
         return np.asarray(raw).tolist()
-    except (TypeError, ValueError, RuntimeError):  # such as a tensor that needs a gradient, or lies on a GPU
+    except (TypeError, ValueError, RuntimeError):  # for example a tensor with a gradient or on a GPU
         return raw
 
 
@@ -79,7 +79,7 @@ def _box(raw: object, name: str, where: str) -> Box:
     if len(values) != 4:
         raise ValueError(f"{where}: {name} is {raw!r}; give the four numbers x0, y0, x1, y1")
     x0, y0, x1, y1 = values
-    # The usual case at once; a sum that is not finite need not mean that a number is not.
+    # Check the usual case at once. Finite numbers may have a sum that is not finite.
     if {type(x0), type(y0), type(x1), type(y1)} <= _PLAIN_NUMBERS and isfinite(x0 + y0 + x1 + y1):
         return float(x0), float(y0), float(x1), float(y1)
     x0, y0, x1, y1 = (_number(value, name, where) for value in values)
@@ -88,7 +88,7 @@ def _box(raw: object, name: str, where: str) -> Box:
 
 def _number(raw: object, name: str, where: str) -> float:
     value = _as_plain(raw)
-    # bool is an int to Python; a box of truth values is a mistake.
+    # bool is an int in Python, but a box of truth values is a mistake.
     if isinstance(value, bool) or not isinstance(value, float | int):
         raise TypeError(f"{where}: {name} holds {raw!r} ({type(raw).__name__}), not a number; give numbers only")
     if not isfinite(value):
@@ -107,7 +107,10 @@ def _hand_type(raw: object, where: str) -> str:
 
 
 def as_frame(raw: RawFrame, where: str, *, needs_hands: bool = False) -> list[Interaction]:
-    """Return all interactions of one frame. `needs_hands`: refuse an interaction without hand boxes (references)."""
+    """Return all interactions of a frame.
+
+    If `needs_hands` is true (references), refuse interactions without hand boxes.
+    """
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence | np.ndarray):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of interactions, [] for none")
     interactions = [as_interaction(item, f"{where}[{index}]") for index, item in enumerate(raw)]
@@ -121,7 +124,10 @@ def check_columns(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[Interaction] | None], list[list[Interaction]]]:
-    """Check both columns. Raises TypeError unless they are lists of frames, ValueError unless equally long."""
+    """Check both columns.
+
+    Raises TypeError unless both are lists of frames, and ValueError unless both are equally long.
+    """
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence | np.ndarray):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per frame")

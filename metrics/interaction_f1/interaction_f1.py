@@ -1,6 +1,6 @@
-"""The `evaluate` metric InteractionF1: see scoring.py for the rule. Needs `datasets`, `evaluate` and numpy.
+"""The `evaluate` metric InteractionF1. scoring.py defines its rule. Needs `datasets`, `evaluate` and numpy.
 
-`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+`evaluate` reads this file line by line to find the files to copy, so keep each import statement on one line.
 """
 
 import json
@@ -34,8 +34,8 @@ class InteractionF1(evaluate.Metric):
     """Precision, recall and F1 of hand-object interactions, and the quality of the matched pairs."""
 
     def _info(self) -> evaluate.MetricInfo:
-        # One JSON text per frame: evaluate walks through nested lists in Python, which takes several times as long,
-        # and it refuses a bare null as the first prediction of a batch.
+        # Store one JSON text per frame. evaluate walks through nested lists in Python, which takes several times as
+        # long. It also refuses a bare null as the first prediction of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
@@ -51,7 +51,7 @@ class InteractionF1(evaluate.Metric):
         self.add_batch(**{name: [value] for name, value in row.items()})
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add frames. Raises TypeError or ValueError naming the frame and the field that is wrong."""
+        """Add frames. Raises a TypeError or ValueError that names the frame and the invalid field."""
         answers, expected = check_columns(predictions, references)
         super().add_batch(
             predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs
@@ -66,5 +66,5 @@ class InteractionF1(evaluate.Metric):
 
 
 def _unpack(rows: Sequence[Sequence[Any]] | None) -> list[Interaction] | None:
-    """The stored rows of add_batch(); JSON keeps numbers exactly."""
+    """Decode the rows that add_batch() stored. JSON keeps numbers exactly."""
     return None if rows is None else [Interaction(*row) for row in rows]

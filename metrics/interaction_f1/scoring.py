@@ -1,8 +1,8 @@
-"""Hand-object interactions in single frames: matched by the object's box, then judged by hands and hand type.
+"""Score hand-object interactions in single frames. They are matched by the object's box, then judged by their hands.
 
-The rules follow the BARISTA paper (arXiv 2605.12074, section A.2.2). Where the paper is silent, they follow its public
-evaluation code. Boxes are (x0, y0, x1, y1), see inputs.py; IoU and all fractions run from 0 to 1. Needs numpy; only
-`matching="optimal"` needs scipy.
+The rules follow the BARISTA paper (arXiv 2605.12074, section A.2.2). Details that the paper omits follow its public
+evaluation code. Hands are judged by boxes and hand type. Boxes are (x0, y0, x1, y1), see inputs.py. IoU and all
+fractions range from 0 to 1. Needs numpy. Only `matching="optimal"` needs scipy.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from .inputs import Box, Interaction, RawFrame, as_frame, check_columns
 
-# A pair of interactions counts only above this IoU of their objects; exactly at it, it does not.
+# A pair of interactions counts only if the IoU of its objects is above this value. An equal IoU does not count.
 IOU_THRESHOLD = 0.5
 
 
 def box_iou(a: Box, b: Box) -> float:
-    """Return the area of the overlap over the area of the union, 0 for no area. An inverted box has no area.
+    """Return the area of the overlap divided by the area of the union, or 0 without an area.
+
+    An inverted box has no area.
 
     >>> box_iou((0, 0, 2, 2), (1, 0, 3, 2))
     0.3333333333333333
@@ -31,7 +33,7 @@ def box_iou(a: Box, b: Box) -> float:
     0.0
     """
     overlap = max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
-    # An overlap implies that both boxes have an area, so nothing is divided by 0.
+    # If boxes overlap, both have an area, so there is no division by 0.
     return overlap / (_area(a) + _area(b) - overlap) if overlap > 0 else 0.0
 
 
@@ -42,9 +44,10 @@ def _area(box: Box) -> float:
 def hand_iou(predicted: Sequence[Box], reference: Sequence[Box], *, spends: bool = True) -> float:
     """Return the mean IoU over the reference hands (at least one), paired greedily.
 
-    The reference hands, in their order, each take the unused predicted hand that overlaps them most. Surplus
-    predicted hands cost nothing. A reference hand that overlaps no unused prediction counts 0. In the release, such
-    a hand still uses up the first unused prediction, which later hands then lack. Without `spends` it does not.
+    In order, each reference hand takes the unused predicted hand with the largest overlap. Surplus predicted hands cost
+    nothing. A reference hand without an overlapping unused prediction counts 0. In the release, such a hand still uses
+    up the first unused prediction, so later hands cannot take this prediction. If `spends` is False, no prediction is
+    used up.
 
     >>> left, right = (0, 0, 2, 2), (10, 0, 12, 2)
     >>> hand_iou([right, left], [left])
@@ -71,8 +74,8 @@ IndexPairs = list[tuple[int, int]]
 def greedy_pairs(ious: IouTable) -> IndexPairs:
     """Return pairs (reference, prediction) in the order of the release; `ious[reference][prediction]` are object IoUs.
 
-    The reference whose best IoU is highest comes first (at a tie the earlier one). It takes the unused prediction
-    of highest IoU (at a tie the earlier one) if that IoU exceeds 0.5; otherwise it takes none.
+    The reference with the highest best IoU comes first. It takes the unused prediction with the highest IoU if this IoU
+    exceeds 0.5. Otherwise the reference stays unmatched. At a tie the earlier reference or prediction wins.
 
     >>> greedy_pairs([[0.6, 0.7], [0.0, 0.8]])
     [(1, 1), (0, 0)]
@@ -94,17 +97,17 @@ def greedy_pairs(ious: IouTable) -> IndexPairs:
 
 
 def optimal_pairs(ious: IouTable) -> IndexPairs:
-    """Return the largest set of pairs above 0.5; among equals, the set with the highest summed IoU (Hungarian method).
+    """Return the largest set of pairs above 0.5, by the Hungarian method. At a tie, the highest summed IoU wins.
 
     >>> greedy_pairs([[0.6, 0.9], [0.0, 0.8]]), optimal_pairs([[0.6, 0.9], [0.0, 0.8]])
     ([(0, 1)], [(0, 0), (1, 1)])
     """
     if not ious or not ious[0]:
         return []
-    # Here and not above: the release's own matching does without scipy.
+    # imported here, since the release's own matching does not need scipy
     from scipy.optimize import linear_sum_assignment
 
-    # A pair outweighs every possible gain in IoU, so the number of pairs decides first.
+    # One more pair outweighs every possible gain in IoU, so the number of pairs decides first.
     bonus = min(len(ious), len(ious[0])) + 1.0
     weights = [[bonus + iou if iou > IOU_THRESHOLD else 0.0 for iou in row] for row in ious]
     rows, columns = linear_sum_assignment(weights, maximize=True)
@@ -113,10 +116,10 @@ def optimal_pairs(ious: IouTable) -> IndexPairs:
 
 
 def highest_first_pairs(ious: IouTable) -> IndexPairs:
-    """Return pairs in the order of the paper: repeatedly the highest remaining IoU, as long as it is 0.5 or more.
+    """Return pairs in the order of the paper: the highest remaining IoU comes next, down to an IoU of 0.5.
 
     At a tie the earlier reference wins, then the earlier prediction. Unlike in `greedy_pairs`, a pair at exactly 0.5
-    counts. A reference whose best prediction is taken waits until its next best pair comes up.
+    counts. If a reference's best prediction is taken, the reference waits for its next best pair.
 
     >>> highest_first_pairs([[0.9, 0.6], [0.8, 0.7]]), highest_first_pairs([[0.5]])
     ([(0, 0), (1, 1)], [(0, 0)])
@@ -147,7 +150,7 @@ _MATCHINGS: dict[str, Callable[[IouTable], IndexPairs]] = {
 
 
 class Pair(NamedTuple):
-    """A reference interaction and the prediction matched to it, by their indices in the frame."""
+    """A reference interaction and its matched prediction, as indices in the frame."""
 
     reference: int
     prediction: int
@@ -160,7 +163,7 @@ class Pair(NamedTuple):
 class FrameScore:
     """The contribution of one frame to the pooled scores. `failed` means that the frame has no usable answer.
 
-    `greedy_cost`: how many more pairs this frame has than greedy matching finds; None unless matching is optimal.
+    `greedy_cost` is the number of pairs that greedy matching would miss in this frame. None unless matching is optimal.
     """
 
     pairs: tuple[Pair, ...]
@@ -171,7 +174,7 @@ class FrameScore:
 
 
 def score_frame(prediction: RawFrame | None, reference: RawFrame, *, matching: str = "greedy") -> FrameScore:
-    """Match one frame's interactions. A prediction of None marks a frame without a usable answer.
+    """Match the interactions of a frame. If `prediction` is None, the frame has no usable answer.
 
     >>> cup = {"hand_boxes": [[0, 0, 4, 4]], "object_box": [3, 3, 9, 9], "hand_type": "left"}
     >>> score = score_frame([cup | {"hand_type": "both"}, cup | {"object_box": [20, 20, 30, 30]}], [cup])
@@ -213,7 +216,10 @@ def score_checked(prediction: list[Interaction] | None, reference: list[Interact
 def score_frames(
     predictions: Sequence[RawFrame | None], references: Sequence[RawFrame], *, matching: str = "greedy"
 ) -> list[FrameScore]:
-    """Return one score per frame. Inputs and errors are as in `interaction_f1`, but no frames give an empty list."""
+    """Return one score per frame.
+
+    Inputs and errors are the same as in `interaction_f1`, but no frames give an empty list.
+    """
     check_matching(matching)
     frames = zip(*check_columns(predictions, references), strict=True)
     return [score_checked(answer, reference, matching) for answer, reference in frames]
@@ -263,7 +269,7 @@ def pool(scores: Iterable[FrameScore]) -> dict[str, Any]:
 
 Floats = NDArray[np.float64]
 Group = tuple[str, str]
-"""A kind of groups, such as "hand_type", and the value of one, such as "left"."""
+"""A kind of group, such as "hand_type", and a value, such as "left"."""
 PAIR_MEANS = ("object_iou", "hand_iou", "hand_type_accuracy")
 COUNTS = ("n", "n_failed", "n_matched", "n_predicted", "n_reference")
 
@@ -271,9 +277,9 @@ COUNTS = ("n", "n_failed", "n_matched", "n_predicted", "n_reference")
 def frame_sums(
     frames: Iterable[FrameScore], groups: Iterable[Sequence[Sequence[Group]]] | None = None
 ) -> dict[Hashable, float]:
-    """Return the contributions of frames. Pairs are added one after another, as in the release.
+    """Sum the contributions of frames. Pairs are added one after another, as in the release.
 
-    `groups`: for each frame and each of its reference interactions, the groups that it counts for; None for no groups.
+    `groups` lists, for each frame and each reference interaction, the groups to which it belongs. None means no groups.
     """
     sums: defaultdict[Hashable, float] = defaultdict(float, dict.fromkeys((*COUNTS, *PAIR_MEANS), 0.0))
     for frame, groups_of in zip(frames, repeat(()) if groups is None else groups, strict=False):
@@ -297,7 +303,7 @@ def frame_sums(
 
 
 def compute_metrics(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
-    """Return (D,) the scores of `pool` from the (D,) sums of D selections of frames; NaN where `pool` returns None."""
+    """Return the scores (D,) of `pool` from the sums (D,) over D selections of frames. A missing score is NaN."""
     matched = sums["n_matched"]
     precision, recall = _fraction(matched, sums["n_predicted"], 0.0), _fraction(matched, sums["n_reference"], 0.0)
     nothing = np.zeros_like(matched)
@@ -312,7 +318,7 @@ def compute_metrics(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
 
 
 def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
-    """Return the counts of `pool` from the sums over all frames, and a table `per_<kind>` of each kind of groups."""
+    """Return the counts of `pool` from the sums over all frames, and a table `per_<kind>` for each kind of group."""
     counts = {name: int(sums[name]) for name in COUNTS}
     optimal = {"greedy_cost": int(sums["greedy_cost"])} if sums.get("n_optimal") == sums["n"] else {}
     per_kind: dict[str, dict[str, Any]] = {}

@@ -1,7 +1,7 @@
-"""Agreement between judges who scored the same answers: rank correlation, kappa, shares, calibration shift.
+"""Measure the agreement of judges on the same answers: rank correlation, kappa, shares and calibration shift.
 
-Sources: the BARISTA paper (arXiv 2605.12074), section A.6, for the rankings and the shift; the page of
-EgoCoT-Bench (arXiv 2605.19559), "Judge Validation", for kappa and the fractions. Needs scipy for Kendall's tau-b.
+Rankings and the shift follow the BARISTA paper (arXiv 2605.12074), section A.6. Kappa and the fractions follow the page
+of EgoCoT-Bench (arXiv 2605.19559), "Judge Validation". Kendall's tau-b needs scipy.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _PAIR_METRICS = ("exact", "within_1", "qwk", "tau_examples", "tau_models", "shif
 
 
 def kendall_tau_b(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return Kendall's tau-b of two paired lists, -1 to 1; None where undefined (a constant list, or n < 2).
+    """Return Kendall's tau-b of two paired lists, from -1 to 1. It is None for a constant list or n < 2.
 
-    Table 14, accuracy: one adjacent swap among five models.
+    The example is the accuracy in table 14, with one adjacent swap among five models.
 
     >>> round(kendall_tau_b([0.727, 0.701, 0.705, 0.691, 0.665], [0.596, 0.586, 0.577, 0.569, 0.552]), 9)
     0.8
@@ -27,18 +27,19 @@ def kendall_tau_b(first: Sequence[float], second: Sequence[float]) -> float | No
     _check_pairs(first, second)
     if len(set(first)) < 2 or len(set(second)) < 2:
         return None
-    # Imported here: only the agreement needs scipy.
+    # imported here, since only the agreement needs scipy
     from scipy.stats import kendalltau  # type: ignore[import-untyped,unused-ignore]
 
     return float(kendalltau(first, second, variant="b").statistic)
 
 
 def quadratic_weighted_kappa(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return Cohen's kappa with quadratic weights on the scores themselves; at most 1, None if both are one constant.
+    """Return Cohen's kappa with quadratic weights on the scores themselves.
 
-    kappa = 1 - (mean squared difference of the pairs) / (mean squared difference of all pairings of the two lists).
-    For integer scores it equals scikit-learn's `cohen_kappa_score(..., weights="quadratic")` with `labels` set to
-    the full scale. Without `labels`, scikit-learn counts the distance in ranks of the scores that occur.
+    kappa = 1 - (mean squared difference of the pairs) / (mean squared difference of all pairings of the two lists). It
+    is at most 1, and None if both lists hold the same constant. For integer scores, kappa equals scikit-learn's
+    `cohen_kappa_score(..., weights="quadratic")` with `labels` set to the full scale. Without `labels`, scikit-learn
+    counts the distance in ranks of the scores that occur.
 
     >>> quadratic_weighted_kappa([0, 5, 10], [0, 5, 10]), quadratic_weighted_kappa([0, 10], [10, 0])
     (1.0, -1.0)
@@ -59,7 +60,7 @@ def quadratic_weighted_kappa(first: Sequence[float], second: Sequence[float]) ->
 
 
 def calibration_shift(first: Sequence[float], second: Sequence[float], *, ddof: int = 0) -> dict[str, Any]:
-    """Return the difference of two judges (second - first) over paired means, one per model.
+    """Return the difference of two judges (second - first) over paired means. There is one pair of means per model.
 
     Returns `shift` (the mean difference), `sd` (its standard deviation over models, divisor n - `ddof`; None for n
     <= ddof), `differences` and `n`. `ddof=0` reproduces the paper's values.
@@ -160,12 +161,12 @@ def _columns(
     return columns
 
 
-_Rows = Sequence[tuple[float, float, str | None]]  # two judges' scores of an answer, and the model that gave it
+_Rows = Sequence[tuple[float, float, str | None]]  # two judges' scores of an answer, and the model that answered
 
 
 def _over_answers(rows: _Rows, scale: float) -> dict[str, Any]:
     left, right = [a for a, _, _ in rows], [b for _, b, _ in rows]
-    # Means of draws carry rounding noise; a whole point is still a whole point.
+    # Means of draws carry rounding noise, but a difference of a whole point must still count as such.
     gaps = [abs(a - b) for a, b, _ in rows]
     return {
         "exact": mean([float(gap <= 1e-9) for gap in gaps]),

@@ -14,8 +14,8 @@ from typing import Any
 
 from .scoring import SampledScore, as_column, as_names, as_plain, as_score, mean
 
-# The four groups, their subtasks, and the subtasks' samples in the whole benchmark (3,172). The sizes are not
-# printed anywhere: they follow from the published percentages.
+# The four groups, their subtasks, and the number of samples per subtask in the whole benchmark (3,172). The sizes are
+# not published. They follow from the published percentages.
 EGOCOT_SIZES: dict[str, dict[str, int]] = {
     "EGP": {"AOG": 419, "HOA": 114, "MSP": 213},
     "STR": {"SR": 265, "LVR": 496, "HOTR": 32},
@@ -29,7 +29,7 @@ SPURIOUS_AT = 2
 def spurious_correct_rate(
     scores: Sequence[float], correct: Sequence[bool], *, threshold: float = SPURIOUS_AT
 ) -> float | None:
-    """Return the percentage of right answers whose rationale scores at most `threshold`; None without right answers.
+    """Return the percentage of right answers whose rationale scores at most `threshold`, or None without right answers.
 
     >>> spurious_correct_rate([5, 2, 0, 3], [True, True, False, True]) == 100 / 3
     True
@@ -47,7 +47,9 @@ def egocot_reasoning(
     groups: Mapping[str, Sequence[str]] | None = None,
     threshold: float = SPURIOUS_AT,
 ) -> dict[str, Any]:
-    """Return accuracy, R and SCR per subtask, per group and overall, each pooling its samples.
+    """Return accuracy, R and SCR per subtask, per group and overall.
+
+    Each value is computed over all its samples together.
 
     * `scores[i]`: the judge's integer score of rationale i, 0 to 5. None means no usable verdict; the sample then
       counts only for the accuracy.
@@ -95,7 +97,7 @@ def egocot_reasoning(
     }
 
 
-_Sample = tuple[SampledScore, bool]  # the score of the rationale, and whether the answer is right
+_Sample = tuple[SampledScore, bool]  # the rationale's score, and whether the answer is right
 
 
 def _compute_metrics(samples: Sequence[_Sample], threshold: float) -> dict[str, Any]:
@@ -122,7 +124,7 @@ def as_whole(raw: object, where: str) -> SampledScore:
 
 
 def as_flag(raw: object, where: str) -> bool:
-    """Return True or False; None, for a missing value, gives False. Raises TypeError."""
+    """Return True or False. A missing value (None) gives False. Raises TypeError."""
     value = as_plain(raw)
     if value is None:
         return False

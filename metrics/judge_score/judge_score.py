@@ -1,7 +1,7 @@
-"""The `evaluate` metric JudgeScore: see scoring.py, agreement.py and egocot.py for the rules.
+"""The `evaluate` metric JudgeScore. scoring.py, agreement.py and egocot.py define its rules.
 
-Three configurations: "verdicts" (the default), "agreement" (needs scipy) and "egocot".
-`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+There are three configurations: "verdicts" (the default), "agreement" (needs scipy) and "egocot". `evaluate` reads this
+file line by line to find the files to copy, so keep each import statement on one line.
 """
 
 import json
@@ -47,7 +47,7 @@ class JudgeScore(evaluate.Metric):
 
     def _info(self) -> evaluate.MetricInfo:
         _, _, documented = _functions(self.config_name)
-        # One JSON text per example: evaluate refuses a bare null as the first entry of a batch.
+        # Store one JSON text per example, since evaluate refuses a bare null as the first entry of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
@@ -63,7 +63,7 @@ class JudgeScore(evaluate.Metric):
         self.add_batch(**{name: [value] for name, value in row.items()})
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add examples. Raises TypeError or ValueError naming the example and the field that is wrong."""
+        """Add examples. Raises a TypeError or ValueError that names the example and the invalid field."""
         column = as_column(predictions, "predictions")
         names = as_names(references, "references", len(column))
         as_row, _, _ = _functions(self.config_name)
@@ -76,7 +76,7 @@ class JudgeScore(evaluate.Metric):
 
 
 def _verdict_row(raw: Any, where: str) -> _Row | None:  # noqa: ANN401
-    # The scale is known only when the figures are computed: judge_score checks the range then.
+    # The scale is known only when the scores are computed, so judge_score checks the range then.
     return None if raw is None else as_verdict(raw, where, float("inf"))
 
 
@@ -113,7 +113,7 @@ _CONFIGS: dict[str, tuple[Callable[..., Any], _Metrics, _Metrics]] = {
 
 
 def _functions(config_name: str) -> tuple[Callable[..., Any], _Metrics, _Metrics]:
-    """Return the functions that store a row, compute the scores and document them.
+    """Return the functions that store a row, compute the scores and document the scores.
 
     Raises ValueError for an unknown name.
     """

@@ -1,9 +1,10 @@
-"""Means and spreads of the verdicts of an LLM judge: several criteria and draws, no missing verdict as zero.
+"""Compute means and spreads of an LLM judge's verdicts, over several criteria and draws.
 
 The protocol follows the BARISTA paper (arXiv 2605.12074, sections A.1, A.2 and A.3.3). A judge scores every answer on
-each criterion from 0 to 10, rescaled to [0, 1] for reports. An example counts only if every criterion has a verdict;
-the released code also counts an example with some verdicts, as their mean. Sums are exact (`math.fsum`), so no score
-depends on the order of the examples. Needs only the standard library.
+each criterion from 0 to 10. Scores are rescaled to [0, 1] for reports. A missing verdict never counts as zero. An
+example counts only if every criterion has a verdict. The released code also counts an example with some verdicts, by
+the mean of these verdicts. Sums are exact (`math.fsum`), so scores do not depend on the order of the examples. Needs
+only the standard library.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from numbers import Real
 from typing import Any
 
 SampledScore = float | None
-# A list of draws, one number for a single draw, None for no verdict; numpy arrays and torch tensors too.
+# A list of draws, a number for a single draw, or None for no verdict. Numpy arrays and torch tensors are allowed.
 RawSampledScores = Any
 Verdict = Mapping[str, RawSampledScores]
 
 
 def as_plain(value: Any) -> Any:  # noqa: ANN401
-    """Return numpy arrays, numpy scalars and torch tensors as Python lists and numbers; anything else unchanged."""
+    """Convert numpy arrays, numpy scalars and torch tensors to Python lists and numbers.
+
+    Other values stay unchanged.
+    """
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -59,7 +63,7 @@ def _range(scale: float) -> str:
 
 
 def as_sampled_scores(raw: RawSampledScores, where: str, scale: float = 10.0) -> list[SampledScore]:
-    """Return the draws of one criterion of one example. Position k is draw k; None is a draw without a usable verdict.
+    """Return an example's draws on a criterion. Position k is draw k. None is a draw without a usable verdict.
 
     >>> as_sampled_scores([8, None, 9.5], "draws"), as_sampled_scores(8, "draws"), as_sampled_scores(None, "draws")
     ([8.0, None, 9.5], [8.0], [])
@@ -75,7 +79,7 @@ def as_sampled_scores(raw: RawSampledScores, where: str, scale: float = 10.0) ->
 
 
 def as_verdict(raw: Verdict | None, where: str, scale: float = 10.0) -> dict[str, list[SampledScore]]:
-    """Return criterion -> draws of one example; {} for None. Raises TypeError or ValueError, see `as_score`."""
+    """Map each criterion of an example to its draws. None gives {}. Raises TypeError or ValueError like `as_score`."""
     if raw is None:
         return {}
     if not isinstance(raw, Mapping):
@@ -92,7 +96,7 @@ def as_verdict(raw: Verdict | None, where: str, scale: float = 10.0) -> dict[str
 
 
 def as_column(column: Any, name: str, length: int | None = None) -> Sequence[Any]:  # noqa: ANN401
-    """Return a column as a sequence with one entry per example. Raises TypeError, or ValueError unless of `length`."""
+    """Return a column as a sequence with one entry per example. Raises TypeError, or ValueError for another length."""
     values = as_plain(column)
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sequence):
         kind = type(column).__name__
@@ -103,7 +107,7 @@ def as_column(column: Any, name: str, length: int | None = None) -> Sequence[Any
 
 
 def as_names(column: Any, name: str, length: int) -> list[str | None]:  # noqa: ANN401
-    """Return an optional column of group names; all None if it is missing. Raises TypeError or ValueError."""
+    """Return an optional column of group names. All names are None if it is missing. Raises TypeError or ValueError."""
     if column is None:
         return [None] * length
     names = as_column(column, name, length)
@@ -124,7 +128,7 @@ def positive(scale: object) -> float:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Return the mean; None for no values.
+    """Return the mean, or None without values.
 
     >>> mean([0.5, 0.75]), mean([])
     (0.625, None)
@@ -133,7 +137,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def sample_sd(values: Sequence[float], ddof: int = 1) -> float | None:
-    """Return the standard deviation with the divisor n - `ddof`; None for `ddof` values or fewer."""
+    """Return the standard deviation with the divisor n - `ddof`, or None for at most `ddof` values."""
     if len(values) <= ddof:
         return None
     centre = math.fsum(values) / len(values)
@@ -184,7 +188,7 @@ def judge_score(
     rows = [as_verdict(raw, f"verdicts[{index}]", top) for index, raw in enumerate(column)]
     groups = as_names(categories, "categories", len(rows))
     names = _criteria(rows, criteria)
-    # The longest list over all examples, so that a category's runs are the runs of the whole.
+    # Take the longest list over all examples, so that categories have the same repetitions as the whole set.
     lengths = {name: max(len(row.get(name, [])) for row in rows) for name in names}
     return _compute_metrics(rows, lengths, top) | {
         "per_category": {
@@ -236,7 +240,7 @@ def drop_missing(sampled_scores: Sequence[SampledScore]) -> list[float]:
 
 
 def _mean_of_all(values: Sequence[SampledScore]) -> SampledScore:
-    """Return the mean; None if any value is None."""
+    """Return the mean, or None if any value is None."""
     return None if None in values else mean(drop_missing(values))
 
 
@@ -264,7 +268,7 @@ def _criterion(rows: Sequence[list[SampledScore]], scale: float) -> dict[str, An
 
 
 def _spread(rows: Sequence[Sequence[SampledScore]], scale: float) -> dict[str, Any]:
-    """Return the spread of draws within examples, and the spread of the means of complete runs."""
+    """Return the spread of draws within examples, and the spread of the means of complete repetitions."""
     squares, freedom = [], 0
     for sampled_scores in map(drop_missing, rows):
         centre = math.fsum(sampled_scores) / len(sampled_scores) if sampled_scores else 0.0

@@ -1,7 +1,7 @@
-"""Average precision and recall from matches, as COCO defines them: the twelve statistics.
+"""Compute COCO's twelve statistics of average precision and recall from matches.
 
-The scores of a label are NaN where it has no reference in the area range. A statistic is -1 if that holds for all
-labels, as in pycocotools.
+A label's score is NaN if the label has no reference in the area range. If no label has a reference there, a statistic
+is -1, as in pycocotools.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ STATISTICS = (
     "mar_1", "mar_10", "mar_100", "mar_small", "mar_medium", "mar_large",
 )  # fmt: skip
 AT_50, AT_75 = 0, 5
-"""Places of the IoU thresholds 0.5 and 0.75."""
+"""Indices of the IoU thresholds 0.5 and 0.75."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accumulated:
     """Per label (K): `precision` and `recall` (4 areas, T, K); `recall_1`, `recall_10` (T, K) of the best 1 and 10
-    predictions per image and label, all areas; `support` (4, K) references. NaN without support.
+    predictions per image and label, all areas; `support` (4, K) references.
+
+    NaN without support.
     """
 
     precision: Floats
@@ -37,9 +39,9 @@ class Accumulated:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The predictions to accumulate, in order: `columns` of Matches, sorted by label and falling score.
+    """The predictions to accumulate, in order. `columns` are columns of Matches, sorted by label and falling score.
 
-    `multiplicity` (n_images,) is how often each image is taken, for the references.
+    `multiplicity` (n_images,) is the number of times that each image is taken. References need this number.
     """
 
     columns: Ints | slice
@@ -49,9 +51,10 @@ class Selection:
 
 
 def select(matches: Matches, images: ArrayLike | None = None) -> Selection:
-    """Select the predictions of these images (numbers from 0, in any order, repeated at will; None: all as given).
+    """Select the predictions of these images. `images` holds numbers from 0, in any order and with any repetitions.
 
-    COCO ranks equal scores in the order of the images, which is the order of `images` here.
+    None takes all images as given. COCO ranks equal scores in the order of the images, so the order of `images`
+    matters.
     """
     if images is None:
         return Selection(slice(None), matches.label, matches.rank, np.ones(matches.n_images, np.int64))
@@ -62,7 +65,7 @@ def select(matches: Matches, images: ArrayLike | None = None) -> Selection:
     start = (np.cumsum(of_image) - of_image)[image_numbers]
     columns = by_image[np.arange(sizes.sum()) + np.repeat(start - (np.cumsum(sizes) - sizes), sizes)]
     block = matches.block[columns]
-    # Without confidences there are as many blocks as labels.
+    # without confidences there are as many blocks as labels
     n_blocks = int(matches.block[-1]) + 1 if len(block) else 0
     columns = columns[np.argsort(as_sortable(block, n_blocks), kind="stable")]
     multiplicity = np.bincount(image_numbers, minlength=matches.n_images)
@@ -72,14 +75,14 @@ def select(matches: Matches, images: ArrayLike | None = None) -> Selection:
 def accumulate(matches: Matches, selection: Selection | None = None, *, optimism: int = 0) -> Accumulated:
     """Return precision and recall per label, area range and threshold.
 
-    `optimism`: 1 puts right predictions before wrong predictions of the same score, -1 behind them, separately at each
-    threshold. No order of images gives more (1) or less (-1).
+    With `optimism` 1, right predictions come before wrong predictions of the same score, with -1 after them. This is
+    done separately at each threshold. So 1 gives an upper bound and -1 a lower bound over all orders of images.
     """
     selected = select(matches) if selection is None else selection
     shape = (len(AREAS), matches.right.shape[1], matches.n_labels)
     precision, recall = np.zeros(shape), np.zeros(shape)
     few = np.zeros((2, *shape[1:]))
-    weights = selected.multiplicity[matches.reference_image]  # references count as often as their images
+    weights = selected.multiplicity[matches.reference_image]  # references count as often as their images are taken
     support = np.array(
         [np.bincount(matches.reference_label, weights * inside, minlength=shape[2]) for inside in matches.in_range]
     ).astype(np.int64)
@@ -98,7 +101,7 @@ def accumulate(matches: Matches, selection: Selection | None = None, *, optimism
         if area == 0 and not optimism:
             for metrics, best in zip(few, (1, 10), strict=True):
                 metrics[:] = np.bincount(segment[selected.rank[column] < best], minlength=hits.size).reshape(hits.shape)
-    # Without references a label has no recall, and no precision either.
+    # a label without references has no recall and no precision
     total = np.where(support > 0, support, np.nan)
     precision = np.where(support[:, None] > 0, precision, np.nan)
     recall, few = recall / total[:, None], few / total[0]
@@ -110,10 +113,10 @@ def _rows(values: Bools, selection: Selection) -> Bools:
 
 
 def _precisions(counted: Bools, labels: Ints, flat: Ints, segment: Ints, hits: Ints) -> Floats:
-    """Return the precision at each right prediction: right / counted predictions up to it, of its threshold and label.
+    """Return the precision at each right prediction: right / counted predictions up to this prediction.
 
-    `flat` are positions of the right predictions in `counted` (T, P); `segment` is their threshold and label as one
-    number.
+    Predictions are counted per threshold and label. `flat` holds the positions of right predictions in `counted` (T,
+    P). `segment` encodes their threshold and label in one number.
     """
     if not len(flat):
         return np.zeros(0)
@@ -127,18 +130,20 @@ def _precisions(counted: Bools, labels: Ints, flat: Ints, segment: Ints, hits: I
 
 
 def _count_needed(references: Ints, recalls: Floats) -> Ints:
-    """Return (K, R) the number of right predictions for a recall: the smallest j with j / references >= recall."""
+    """Return the number of right predictions that each recall needs (K, R): the smallest j with j / references >=
+    recall.
+    """
     total = np.maximum(references, 1)[:, None]
     count = np.maximum(np.floor(recalls * total) - 1, 0)
-    for _ in range(3):  # the product is rounded, the quotient decides
+    for _ in range(3):  # the product is rounded, so check the quotient
         count += count / total < recalls
     return np.asarray(count, dtype=np.int64)
 
 
 def _interpolate(precisions: Floats, hits: Ints, needed: Ints) -> Floats:
-    """Return (T, K) the mean over the recalls of the best precision at that recall or higher, 0 if it is not reached.
+    """Return the mean over all recalls of the best precision at this recall or higher (T, K).
 
-    Precision peaks at right predictions, so only these are examined.
+    A recall that is not reached counts 0. Precision peaks at right predictions, so only right predictions are examined.
     """
     if not len(precisions):
         return np.zeros(hits.shape)
@@ -146,14 +151,15 @@ def _interpolate(precisions: Floats, hits: Ints, needed: Ints) -> Floats:
     offset = np.maximum(needed, 1) - 1
     reached = offset < hits[:, :, None]
     first = (np.cumsum(hits) - hits.ravel()).reshape(hits.shape)
-    # Each block runs to the next recall's first right prediction; a label's first block starts at its first one.
+    # Each block ends at the next recall's first right prediction. A label's first block starts at its first right
+    # prediction.
     best[reached] = np.maximum.reduceat(precisions, (first[:, :, None] + offset)[reached])
     mean: Floats = np.maximum.accumulate(best[:, :, ::-1], axis=2).mean(axis=2)
     return mean
 
 
 def statistics(accumulated: Accumulated, *, single_precision: bool = False) -> Floats:
-    """Return COCO's twelve statistics (12,), named by STATISTICS: means over labels and thresholds, -1 without any."""
+    """Return COCO's twelve statistics (12,), named by STATISTICS. They are means over labels and thresholds, or -1."""
     precision, recall = accumulated.precision, accumulated.recall
     parts = [precision[0], precision[0, AT_50], precision[0, AT_75], *precision[1:]]
     parts += [accumulated.recall_1, accumulated.recall_10, *recall]

@@ -1,8 +1,8 @@
-"""The metric's input for an image, checked and brought into flat arrays over all images.
+"""Check the metric's input for each image, and convert it to flat arrays over all images.
 
-A box is (x0, y0, x1, y1) in pixels: x to the right, y down, x1 - x0 wide (no + 1). A box without extent, or with its
-corners swapped, is allowed: it overlaps nothing. A mask is a COCO run-length encoding {"size": [height, width],
-"counts": ...}. Needs numpy; masks need pycocotools.
+A box is (x0, y0, x1, y1) in pixels, with x to the right and y down. Its width is x1 - x0 (no + 1). A box without
+extent, or with swapped corners, is allowed but overlaps no other box. A mask is a COCO run-length encoding {"size":
+[height, width], "counts": ...}. Needs numpy. Masks need pycocotools.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNLABELLED = "object"
 
 @dataclass(frozen=True, slots=True)
 class ImageInstances:
-    """The boxes or masks of one side (predictions or references), over all images, in the order given.
+    """The boxes or masks of one side (predictions or references) over all images, in the given order.
 
     * `image`, `label`: (n,) the number of the image, and the position of the label in `Examples.labels`.
     * `boxes`: (n, 4) pixels, x0, y0, x1, y1. With masks: zeros.
@@ -43,7 +43,7 @@ class ImageInstances:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One side of some images, checked and flat. Each column numbers its labels independently.
+    """One side of some images, checked and flat. Each column has its own label numbers.
 
     * `counts`: (n_images,) boxes or masks of each image; `failed`: (n_images,) True for images without a usable answer.
     * `boxes`: (n, 4), zeros with masks; `masks`: n run-length encodings, or None for boxes.
@@ -61,7 +61,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """All images: both sides, the names of the labels, and `failed` (n_images,) bool for images without an answer."""
+    """All images: both sides, the label names, and `failed` (n_images,), which is True for images without an answer."""
 
     predicted: ImageInstances
     reference: ImageInstances
@@ -72,7 +72,7 @@ class Examples:
 def read_examples(
     predictions: Sequence[RawImage | None], references: Sequence[RawImage], iou_type: IouType = "bbox"
 ) -> Examples:
-    """Check and flatten all images. Raises TypeError or ValueError naming the image, the field and the remedy.
+    """Check and flatten all images. Raises a TypeError or ValueError that names the image, the field and the remedy.
 
     >>> cup = {"boxes": [[0, 0, 4, 2]], "labels": "cup"}
     >>> examples = read_examples([cup, None], [cup, {"boxes": [[1, 1, 2, 2], [0, 0, 1, 1]], "labels": ["cup", 7]}])
@@ -89,7 +89,10 @@ def read_examples(
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Check both columns. Raises TypeError unless they are lists of images, ValueError unless equally long."""
+    """Check both columns.
+
+    Raises TypeError unless both are lists of images, and ValueError unless both are equally long.
+    """
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per image")
@@ -114,7 +117,7 @@ def check_same_labelling(predicted: Column, reference: Column) -> None:
 def join_columns(predicted: Sequence[Column], reference: Sequence[Column]) -> Examples:
     """Join the images of several batches.
 
-    Raises ValueError unless all or no batches have labels, and likewise scores.
+    Raises ValueError if only some batches have labels, or only some have scores.
     """
     left, right = _concatenate("predictions", predicted), _concatenate("references", reference)
     if not len(right.counts):
@@ -160,7 +163,7 @@ def _concatenate(side: str, columns: Sequence[Column]) -> Column:
 
 
 class _Codes(dict[object, int]):
-    """Labels to numbers in order of appearance. Labels are compared as strings: 3 is the label "3"."""
+    """Numbers labels in order of appearance. Labels are compared as strings, so 3 is the label "3"."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -176,7 +179,10 @@ class _Codes(dict[object, int]):
 
 
 def read_column(side: str, images: Sequence[RawImage | None], iou_type: IouType) -> Column:
-    """Check and flatten one side; `side` is "predictions" or "references". Errors are as in `read_examples`."""
+    """Check and flatten one side.
+
+    `side` is "predictions" or "references". Errors are the same as in `read_examples`.
+    """
     if iou_type not in ("bbox", "segm"):
         raise ValueError(f"iou_type is {iou_type!r}; give 'bbox' or 'segm'")
     rows = [
@@ -219,7 +225,7 @@ def _checked_row(raw: object, where: str) -> RawImage:
 
 
 def _boxes(rows: list[RawImage], side: str) -> tuple[Floats, list[int]]:
-    """Return (n, 4) all boxes, and the number of boxes of each image."""
+    """Return all boxes (n, 4), and the number of boxes per image."""
     try:
         column = [row["boxes"] for row in rows]
     except KeyError:
@@ -241,7 +247,10 @@ def _boxes(rows: list[RawImage], side: str) -> tuple[Floats, list[int]]:
 
 
 def _quick_boxes(column: list[Any]) -> Floats | None:
-    """Return all boxes at once if each image has a list of lists of 4 plain numbers; None to use the slow path."""
+    """Convert all boxes at once if each image has a list of lists of 4 plain numbers.
+
+    Otherwise return None (slow path).
+    """
     if not set(map(type, column)) <= {list}:
         return None
     boxes = list(chain.from_iterable(column))
@@ -256,7 +265,7 @@ def _quick_numbers(values: tuple[Any, ...]) -> Floats | None:
         return None
     try:
         numbers = np.array(values, dtype=np.float64)
-    except OverflowError:  # an int beyond all floats
+    except OverflowError:  # an int too large for a float
         return None
     return numbers if np.isfinite(numbers).all() else None
 
@@ -271,7 +280,10 @@ def _masks(row: RawImage, where: str) -> list[dict[str, Any]]:
 
 
 def _field_of_images(rows: list[RawImage], counts: list[int], name: str, side: str) -> list[Any] | None:
-    """Return the field of each image; None if no image with boxes has it. Raises ValueError if only some have it."""
+    """Return the field of each image, or None if no image with boxes has it.
+
+    Raises ValueError if only some images have it.
+    """
     column = [row.get(name) for row in rows]
     missing = [number for number, raw in enumerate(column) if raw is None and counts[number]]
     if not missing:
@@ -286,7 +298,7 @@ def _missing_from_some(side: str, number: int, name: str) -> ValueError:
 
 
 def _labels(rows: list[RawImage], counts: list[int], side: str) -> tuple[Ints | None, list[str]]:
-    """Return (n,) positions in the names of the labels, and the names; None without labels."""
+    """Return positions in the label names (n,), and the names. Positions are None without labels."""
     column = _field_of_images(rows, counts, "labels", side)
     if column is None:
         return None, []
@@ -300,7 +312,10 @@ def _labels(rows: list[RawImage], counts: list[int], side: str) -> tuple[Ints | 
 
 
 def _quick_labels(column: list[Any], counts: list[int]) -> list[Any] | None:
-    """Return all labels if each image has a list of plain labels or one for all boxes; None to use the slow path."""
+    """Return all labels if each image has a list of plain labels or a single label.
+
+    Otherwise return None (slow path).
+    """
     if not set(map(type, column)) <= {list, str, int, type(None)}:
         return None
     lists = [
@@ -330,7 +345,7 @@ def _scores(rows: list[RawImage], counts: list[int], side: str) -> Floats | None
 
 
 def as_labels(raw: object, count: int, where: str) -> list[Any]:
-    """Return one str or int per box; a single label applies to all boxes. Raises TypeError or ValueError."""
+    """Return one str or int per box. A single label applies to all boxes. Raises TypeError or ValueError."""
     values = raw.tolist() if hasattr(raw, "tolist") else raw  # numpy arrays, tensors
     if isinstance(values, str | Integral):
         values = [values] * count

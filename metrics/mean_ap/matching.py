@@ -1,4 +1,4 @@
-"""Decide which predictions are right: COCO's greedy matching, and the best one-to-one assignment.
+"""Decide which predictions are right, by COCO's greedy matching or by the best one-to-one assignment.
 
 Both work on all images at once. The greedy rule follows pycocotools step by step, without crowd regions.
 """
@@ -13,7 +13,7 @@ from .inputs import Examples, ImageInstances
 from .overlap import Pairs, Shapes
 from .values import Bools, Floats, Ints, as_sortable
 
-# COCO's areas in square pixels (both ends belong to a range): all, small, medium, large.
+# COCO's area ranges in square pixels, with both ends included: all, small, medium, large.
 AREAS = np.array([[0, 1e10], [0, 32**2], [32**2, 96**2], [96**2, 1e10]])
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
 MAX_DETECTIONS = 100
@@ -21,7 +21,7 @@ MAX_DETECTIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The matches of all images. Each image is matched once; you can then aggregate over any images in any order.
+    """The matches of all images. Each image is matched once, and any images can be aggregated later in any order.
 
     Predictions (P columns: the best 100 per image and label) are in COCO's order of evaluation: by label, falling
     score, image, and place within the image. A is 4 (AREAS), T is 10 (IoU thresholds), R is 101 (recalls).
@@ -51,7 +51,7 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Both sides sorted by group (label, then image), predictions by falling score within it.
+    """Both sides, sorted by group (label, then image). Within a group, predictions are sorted by falling score.
 
     * `predicted` (P), `reference` (G): positions in the examples.
     * `rank` (P,): the rank within the group.
@@ -86,7 +86,7 @@ def group(examples: Examples, shapes: Shapes) -> Grouped:
 
 
 def match_greedily(examples: Examples, shapes: Shapes, grouped: Grouped, *, single_precision: bool = False) -> Matches:
-    """Match as COCO does, in all area ranges and at all thresholds; see `Matches`."""
+    """Match like COCO, in all area ranges and at all thresholds. See `Matches`."""
     thresholds, recalls = single_precision_thresholds() if single_precision else (THRESHOLDS, np.linspace(0, 1, 101))
     best = _keep_best(grouped)
     in_range = _in_range(shapes.reference_area[best.reference])
@@ -116,7 +116,7 @@ def match_greedily(examples: Examples, shapes: Shapes, grouped: Grouped, *, sing
 
 
 def single_precision_thresholds() -> tuple[Floats, Floats]:
-    """Return IoU thresholds (10,) and recalls (101,) in single precision, as torch.linspace does with AVX2 or AVX-512.
+    """Return IoU thresholds (10,) and recalls (101,) in single precision, like torch.linspace with AVX2 or AVX-512.
 
     torch steps up from the start to the middle, then down from the end, and rounds once (fused multiply-add). Some
     values are a little high: a recall of 7 / 100 falls short of the eighth value.
@@ -137,7 +137,10 @@ def _single_linspace(start: float, end: float, count: int) -> Floats:
 
 
 def _in_range(area: Floats) -> Bools:
-    """Return (n, 4) whether an area lies in each of AREAS. A box with one pair of corners swapped lies in none."""
+    """Return whether each area lies in each of AREAS (n, 4).
+
+    A box with one swapped pair of corners lies in no range.
+    """
     size = area[:, None]
     inside: Bools = (size >= AREAS[:, 0]) & (size <= AREAS[:, 1])
     return inside
@@ -156,13 +159,13 @@ def _keep_best(grouped: Grouped) -> Grouped:
 
 
 def _match(grouped: Grouped, ignored: Bools, thresholds: Floats) -> tuple[Bools, Bools]:
-    """Return (P, A, T) matches to a reference of the area range, and matches to a reference outside it (ignored)."""
+    """Return the matches (P, A, T) to references in the area range, and to ignored references outside this range."""
     pairs = grouped.pairs
     shape = (len(grouped.predicted), len(AREAS), len(thresholds))
     right, dismissed = np.zeros(shape, bool), np.zeros(shape, bool)
     enough = pairs.iou[:, None] >= thresholds
     alone = is_alone(pairs, len(grouped.predicted), len(grouped.reference))
-    # A pair whose two sides overlap nothing else needs no contest.
+    # A pair needs no contest if its two sides have no other overlaps.
     matched, beside = enough[alone][:, None, :], ignored[pairs.reference[alone]][:, :, None]
     right[pairs.predicted[alone]] = matched & ~beside
     dismissed[pairs.predicted[alone]] = matched & beside
@@ -171,7 +174,7 @@ def _match(grouped: Grouped, ignored: Bools, thresholds: Floats) -> tuple[Bools,
 
 
 def is_alone(pairs: Pairs, n_predicted: int, n_reference: int) -> Bools:
-    """Return (n_pairs,) True where both sides of the pair are in no other pair."""
+    """Return whether both sides of each pair are in no other pair (n_pairs,)."""
     of_predicted = np.bincount(pairs.predicted, minlength=n_predicted)
     of_reference = np.bincount(pairs.reference, minlength=n_reference)
     alone: Bools = (of_predicted[pairs.predicted] == 1) & (of_reference[pairs.reference] == 1)
@@ -183,11 +186,11 @@ def _contest(grouped: Grouped, contested: Bools, enough: Bools, ignored: Bools, 
 
     Round r is the r-th choice of all groups at once.
 
-    A prediction takes the remaining reference with the highest IoU that is high enough; of equal references, the last.
-    It takes an ignored reference only if no other is left.
+    A prediction takes the remaining reference with the highest sufficient IoU. Among equal references it takes the
+    last. It takes an ignored reference only if no other reference remains.
     """
     rows = np.flatnonzero(contested)
-    # Within a prediction by rising IoU, so that the last pair that can be had is the best.
+    # Sort each prediction's pairs by rising IoU, so that the last available pair is the best.
     rows = rows[np.lexsort((grouped.pairs.iou[rows], grouped.pairs.predicted[rows]))]
     predicted, enough = grouped.pairs.predicted[rows], enough[rows]
     references, reference = np.unique(grouped.pairs.reference[rows], return_inverse=True)
@@ -195,7 +198,7 @@ def _contest(grouped: Grouped, contested: Bools, enough: Bools, ignored: Bools, 
     free = np.ones((len(references), len(AREAS), enough.shape[1]), bool)
     starts = np.flatnonzero(np.diff(predicted, prepend=-1))
     iou_rank = (np.arange(len(rows)) - np.repeat(starts, np.diff(starts, append=len(rows)))).astype(np.int32)
-    # An ignored reference ranks below all others, above which every rank is lifted by this much.
+    # Ignored references rank below all others. So the ranks of all other references are raised by this much.
     lift = iou_rank.max(initial=0) + np.int32(1)
     for members in _rounds(predicted[starts], grouped.rank):
         pairs, first = _spans(starts, members, len(rows))
@@ -211,7 +214,10 @@ def _contest(grouped: Grouped, contested: Bools, enough: Bools, ignored: Bools, 
 
 
 def _rounds(predicted: Ints, rank: Ints) -> list[Ints]:
-    """Return positions in `predicted` (sorted) by turn: the first contestants of all groups, then the second, ..."""
+    """Return positions in `predicted` (sorted) by turn: first the first contestants of all groups, then the second.
+
+    The third and later contestants follow in the same way.
+    """
     if not len(predicted):
         return []
     head = predicted - rank[predicted]  # the group's first prediction
@@ -221,16 +227,16 @@ def _rounds(predicted: Ints, rank: Ints) -> list[Ints]:
 
 
 def _spans(starts: Ints, members: Ints, end: int) -> tuple[Ints, Ints]:
-    """Return the positions of all pairs of these members, and where each member's pairs begin among them."""
+    """Return the positions of all pairs of these members, and the start of each member's pairs in the result."""
     sizes = np.diff(starts, append=end)[members]
     first = np.cumsum(sizes) - sizes
     return np.arange(sizes.sum()) + np.repeat(starts[members] - first, sizes), first
 
 
 def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_reference: int) -> Ints:
-    """Return the positions of the matched predictions when as many pairs as possible have this IoU, each box used once.
+    """Match as many pairs with this IoU as possible, each box once. Return the positions of the matched predictions.
 
-    The number matched in an image and label depends on no order, but the choice of predictions may.
+    The number of matches in an image and label does not depend on an order, but the choice of predictions may.
 
     >>> pairs = Pairs(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0.9, 0.6, 0.7]))
     >>> best_assignment(pairs, 0.6, 2, 2).tolist(), best_assignment(pairs, 0.65, 2, 2).tolist()
@@ -241,16 +247,16 @@ def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_referenc
     options: dict[int, list[int]] = {}
     for predicted, reference in zip(pairs.predicted[~alone].tolist(), pairs.reference[~alone].tolist(), strict=True):
         options.setdefault(predicted, []).append(reference)
-    matched: dict[int, int] = {}  # prediction to reference
-    matched_by: dict[int, int] = {}  # reference to prediction
+    matched: dict[int, int] = {}  # prediction -> reference
+    matched_by: dict[int, int] = {}  # reference -> prediction
     for predicted in options:
         _augment(predicted, options, matched, matched_by)
     return np.sort(np.concatenate([pairs.predicted[alone], np.array(list(matched), np.int64)]))
 
 
 def _augment(newcomer: int, options: dict[int, list[int]], matched: dict[int, int], matched_by: dict[int, int]) -> None:
-    """Find a reference for the newcomer, moving others to their alternatives where that helps (breadth first)."""
-    asked_by: dict[int, int] = {}  # reference to the prediction that asked for it
+    """Find a reference for the newcomer by breadth-first search. Other predictions may move to alternatives."""
+    asked_by: dict[int, int] = {}  # reference -> the prediction that asked for it
     queue = [newcomer]
     for predicted in queue:
         for reference in options[predicted]:
@@ -264,6 +270,6 @@ def _augment(newcomer: int, options: dict[int, list[int]], matched: dict[int, in
                 mover = asked_by[reference]
                 given_up = matched.get(mover)
                 matched[mover], matched_by[reference] = reference, mover
-                if given_up is None:  # the newcomer held nothing
+                if given_up is None:  # the newcomer held no reference
                     return
                 reference = given_up

@@ -1,7 +1,7 @@
-"""The `evaluate` metric MeanAP: see scoring.py for the rules. Needs `datasets`, `evaluate`, `numpy`.
+"""The `evaluate` metric MeanAP. scoring.py defines its rules. Needs `datasets`, `evaluate` and `numpy`.
 
-`evaluate` finds out what to copy by reading this file line by line, so keep each import statement on one line. It
-does not read the sibling modules, so import something from each of them here.
+`evaluate` reads this file line by line to find the files to copy, so keep each import statement on one line. It does
+not read the sibling modules, so import a name from each sibling module here.
 """
 
 import json
@@ -56,11 +56,11 @@ class MeanAP(evaluate.Metric):
     _images = 0
 
     def __len__(self) -> int:
-        """Images added since the last `compute`."""
+        """Return the number of images added since the last `compute`."""
         return self._images if super().__len__() else 0
 
     def _info(self) -> evaluate.MetricInfo:
-        # One row per batch: evaluate walks through nested lists in Python, which takes longer than scoring.
+        # Store one row per batch. evaluate walks through nested lists in Python, which takes longer than scoring.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
@@ -78,12 +78,13 @@ class MeanAP(evaluate.Metric):
         self.add_batch(**{name: [value] for name, value in row.items()})
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add images. Raises TypeError or ValueError naming the image and the field that is wrong."""
+        """Add images. Raises a TypeError or ValueError that names the image and the invalid field."""
         answers, expected = check_columns(predictions, references)
         if not len(expected):
             super().add_batch(predictions=[], references=[], **kwargs)
             return
-        # The kinds by which all images can be scored. If both are missing, reading reports the missing field.
+        # The kinds (boxes, masks) by which all images can be scored. If both are missing, reading reports the missing
+        # field.
         image_dicts = [raw for raw in (*answers, *expected) if isinstance(raw, Mapping)]
         kinds: list[IouType] = [kind for kind, field in _FIELDS.items() if all(field in raw for raw in image_dicts)]
         kinds = kinds or (["segm"] if any("masks" in raw for raw in image_dicts) else ["bbox"])
@@ -124,12 +125,13 @@ def _columns(rows: Sequence[bytes], iou_type: IouType) -> list[Column]:
     return [batch[iou_type] for batch in batches]
 
 
-# A batch is kept as bytes, numbers as they lie in memory: as JSON, writing and reading them takes longer than scoring.
+# A batch is kept as bytes, with numbers in their memory layout. Writing and reading JSON would take longer than
+# scoring.
 _ARRAYS = ("counts", "failed", "boxes", "scores", "label")
 
 
 def pack(columns: Mapping[IouType, Column]) -> bytes:
-    """Pack the texts as JSON, followed by each array in the .npy format.
+    """Pack columns as bytes: the texts as JSON, followed by each array in the .npy format.
 
     >>> column = Column(np.array([1]), np.array([False]), np.ones((1, 4)), None, None, np.array([0]), ["cup"])
     >>> copy = unpack(pack({"bbox": column}))["bbox"]
@@ -149,7 +151,7 @@ def pack(columns: Mapping[IouType, Column]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[IouType, Column]:
-    """Return the packed texts and arrays."""
+    """Return the columns that `pack` packed."""
     file = BytesIO(data)
     columns = json.loads(np.load(file, allow_pickle=False).tobytes())
     nothing = dict.fromkeys(_ARRAYS)

@@ -1,6 +1,6 @@
-"""Intersection over union of all pairs of predictions and references that share a group (image, or image and label).
+"""Compute the IoU of all pairs of predictions and references in the same group (image, or image and label).
 
-Equals pycocotools in each bit: a box is handled as its corner and its extent, as in COCO files.
+Results equal pycocotools in each bit. A box is handled as its corner and its extent, as in COCO files.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ import numpy as np
 from .inputs import Examples, ImageInstances
 from .values import Bools, Floats, Ints
 
-# Pairs looked at in one go: few enough for their scratch memory to stay in the cache of the processor.
+# Pairs that are handled together. Their temporary memory must fit into the cache of the processor.
 CHUNK = 100_000
 
 
 class Pairs(NamedTuple):
-    """Overlapping pairs, sorted by prediction and then reference: positions (n,), and their IoU (n,)."""
+    """Overlapping pairs, sorted by prediction and then reference, with positions (n,) and IoU (n,)."""
 
     predicted: Ints
     reference: Ints
     iou: Floats
 
     def keep_pairs(self, is_kept: Bools) -> Pairs:
-        """Return the pairs where `is_kept` (n,) is true."""
+        """Return the pairs for which `is_kept` (n,) is true."""
         return Pairs(self.predicted[is_kept], self.reference[is_kept], self.iou[is_kept])
 
 
 class Shapes:
-    """Both sides' boxes or masks, and their areas in pixels. Raises ValueError if masks of an image differ in size.
+    """The boxes or masks of both sides, and their areas in pixels.
+
+    Raises ValueError if masks of an image differ in size.
 
     `rounding="float32"` handles boxes as torchmetrics does: corners in single precision, and the extent as their
     difference in single precision.
@@ -54,7 +56,7 @@ class Shapes:
         if self._masks is None:
             areas = [side.area for side in self._boxes]
         else:
-            from pycocotools import mask  # boxes do without pycocotools
+            from pycocotools import mask  # boxes do not need pycocotools
 
             _check_sizes(predicted, reference)
             areas = [np.array([mask.area(rle) for rle in masks], dtype=np.float64) for masks in self._masks]
@@ -63,7 +65,7 @@ class Shapes:
     def overlaps(
         self, predicted: Ints, predicted_group: Ints, reference: Ints, reference_group: Ints, minimum: float
     ) -> Pairs:
-        """Return all pairs of one group with an IoU of at least `minimum` (> 0).
+        """Return all pairs within a group with an IoU of at least `minimum` (> 0).
 
         `predicted` and `reference` are positions in an order that sorts their group ids; the positions in the result
         count along these two arrays.
@@ -71,7 +73,7 @@ class Shapes:
         lo, hi = (np.searchsorted(reference_group, predicted_group, side) for side in ("left", "right"))
         pairs = [Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for part in _parts(hi - lo):
-            # Each prediction of the part with its references, lo to hi - 1.
+            # Pair each prediction of the part with its references, lo to hi - 1.
             counts = hi[part] - lo[part]
             first = np.repeat(np.arange(part.start, part.stop), counts)
             second = lo[first] + np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -96,7 +98,7 @@ def extents(boxes: Floats, rounding: str = "none") -> Floats:
 
 
 class _Boxes:
-    """Edges and areas (n,) of boxes (n, 4) x, y, width, height; each array is gathered for many pairs."""
+    """Edges and areas (n,) of boxes (n, 4) in x, y, width, height. Each array is gathered for many pairs."""
 
     def __init__(self, boxes: Floats) -> None:
         self.left, self.top, width, height = np.ascontiguousarray(boxes.T)
@@ -104,10 +106,10 @@ class _Boxes:
 
 
 def _touching_pairs(boxes: tuple[_Boxes, _Boxes], first: Ints, second: Ints) -> tuple[Ints, Floats]:
-    """Return which of these pairs of boxes have an area in common, and their IoU."""
+    """Return the pairs of boxes that have an area in common, and their IoU."""
     a, b = boxes
     width = np.minimum(a.right[first], b.right[second]) - np.maximum(a.left[first], b.left[second])
-    touching = np.flatnonzero(width > 0)  # few are left
+    touching = np.flatnonzero(width > 0)  # few pairs are left
     width, first, second = width[touching], first[touching], second[touching]
     height = np.minimum(a.bottom[first], b.bottom[second]) - np.maximum(a.top[first], b.top[second])
     common = width * height
@@ -117,7 +119,7 @@ def _touching_pairs(boxes: tuple[_Boxes, _Boxes], first: Ints, second: Ints) -> 
 
 
 def _parts(counts: Ints) -> Iterator[slice]:
-    """Cut predictions into runs of about CHUNK pairs (one prediction's pairs stay together)."""
+    """Cut predictions into runs of about CHUNK pairs. The pairs of a prediction stay together."""
     total = np.cumsum(counts)
     start = done = 0
     while start < len(counts):
@@ -128,7 +130,7 @@ def _parts(counts: Ints) -> Iterator[slice]:
 
 def _mask_iou(masks: tuple[list[dict[str, object]], list[dict[str, object]]], first: Ints, second: Ints) -> Floats:
     """Return the IoU of pairs of masks, with one call of pycocotools per prediction."""
-    from pycocotools import mask  # boxes do without pycocotools
+    from pycocotools import mask  # boxes do not need pycocotools
 
     iou = np.zeros(len(first))
     bounds = [*np.flatnonzero(np.diff(first, prepend=-1)).tolist(), len(first)]

@@ -1,4 +1,4 @@
-"""Mean average precision of boxes or masks with COCO's rules, and scores that do not depend on any order.
+"""Compute mean average precision of boxes or masks by COCO's rules, and scores that do not depend on an order.
 
 The task is phrase grounding (BARISTA, arXiv 2605.12074, section A.2.1): find all instances of a phrase in an image.
 The twelve statistics are computed as in pycocotools, without crowd regions. Boxes are (x0, y0, x1, y1) in pixels.
@@ -62,7 +62,7 @@ def evaluate_images(
     iou_type: IouType = "bbox",
     rounding: Rounding = "none",
 ) -> Evaluated:
-    """Compare all images once; for the inputs, options and errors see `mean_ap`."""
+    """Compare all images once. For the inputs, options and errors see `mean_ap`."""
     return evaluate_examples(read_examples(predictions, references, iou_type), rounding)
 
 
@@ -95,7 +95,7 @@ def evaluate_examples(examples: Examples, rounding: Rounding = "none") -> Evalua
 
 
 def match_rounded(examples: Examples) -> Matches:
-    """Match as COCO does, with the single-precision numbers that torchmetrics passes to pycocotools."""
+    """Match like COCO, with the single-precision numbers that torchmetrics passes to pycocotools."""
     predicted = examples.predicted
     scores = predicted.scores.astype(np.float32).astype(np.float64)
     rounded = ImageInstances(predicted.image, predicted.label, predicted.boxes, scores, predicted.masks)
@@ -105,11 +105,11 @@ def match_rounded(examples: Examples) -> Matches:
 
 
 def _count_hits(examples: Examples, grouped: Grouped) -> tuple[Ints, Ints]:
-    """Return (T, n_images) and (T, n_labels) predictions matched one to one."""
+    """Count the predictions that are matched one to one, per image (T, n_images) and per label (T, n_labels)."""
     image = examples.predicted.image[grouped.predicted]
     label = examples.predicted.label[grouped.predicted]
     sizes = len(grouped.predicted), len(grouped.reference)
-    alone = is_alone(grouped.pairs, *sizes)  # at the lowest threshold, so at each
+    alone = is_alone(grouped.pairs, *sizes)  # alone at the lowest threshold, so alone at each threshold
     sure, contested = grouped.pairs.keep_pairs(alone), grouped.pairs.keep_pairs(~alone)
     matched = [
         np.concatenate([sure.predicted[sure.iou >= threshold], best_assignment(contested, threshold, *sizes)])
@@ -122,7 +122,7 @@ def _count_hits(examples: Examples, grouped: Grouped) -> tuple[Ints, Ints]:
 
 
 def _best_iou(examples: Examples, shapes: Shapes) -> Floats:
-    """Return (n_images,) the mean over predictions of the highest IoU with a reference of the image, of any label."""
+    """Return the mean over predictions of the highest IoU with any reference of the image (n_images,)."""
     predicted, reference = examples.predicted.image, examples.reference.image
     everything = np.arange(len(predicted)), predicted, np.arange(len(reference)), reference
     pairs = shapes.overlaps(*everything, minimum=np.nextafter(0, 1))
@@ -182,14 +182,15 @@ def summarise(evaluated: Evaluated) -> dict[str, Any]:
 
 
 def compute_metrics(evaluated: Evaluated, weights: Floats | None = None) -> dict[str, Floats]:
-    """Return (D,) scores of `mean_ap`, without its tables, of D draws of images; NaN where a draw has no reference.
+    """Return the scores (D,) of `mean_ap`, without its tables, for D draws of images. NaN if a draw has no reference.
 
-    Mean average precision is no sum over images: each draw counts the same matches again, with images in their order.
-    The other scores depend on no order.
+    Mean average precision is not a sum over images, so each draw counts the matches again, with images in order. The
+    other scores do not depend on an order.
 
     Args:
-        evaluated: I images.
-        weights: (D, I) how often each draw takes each image; None takes each once, which is the published figure.
+        evaluated: the comparison of I images.
+        weights: (D, I) how often each draw takes each image. None takes each image once, which gives the published
+            score.
     """
     matches = evaluated.matches
     if weights is None:
@@ -204,7 +205,7 @@ def compute_metrics(evaluated: Evaluated, weights: Floats | None = None) -> dict
 
     n, failed = total(np.ones(len(evaluated.failed))), total(evaluated.failed)
     hits, predicted, reference = total(evaluated.hits), total(evaluated.n_predicted), total(evaluated.n_reference)
-    # With nothing to find, finding nothing is perfect only if there is an answer.
+    # Without references, an empty result is perfect only if there is an answer.
     looked = np.where(failed < n, 1.0, np.where(n > 0, 0.0, np.nan))
     f1 = looked * _f1(hits, predicted, reference)
     return {
@@ -235,12 +236,12 @@ def _fraction(part: NDArray[Any], whole: NDArray[Any], nothing: float | Bools) -
 
 
 def _f1(hits: NDArray[Any], predicted: NDArray[Any], reference: NDArray[Any]) -> Floats:
-    """Return 2 hits / (predicted + references). With nothing to find and nothing found, the result is perfect (1)."""
+    """Return 2 hits / (predicted + references). If both sides are empty, the result is 1."""
     return _fraction(2.0 * hits, predicted + reference, 1.0)
 
 
 def _per_category(evaluated: Evaluated) -> dict[str, dict[str, Any]]:
-    """Sorted by label."""
+    """Return the scores of each label, sorted by label."""
     precision, recall = evaluated.overall.precision[0], evaluated.overall.recall[0]
     means = np.stack([precision.mean(axis=0), precision[AT_50], precision[AT_75], recall.mean(axis=0)])
     if evaluated.matches.single_precision:
@@ -267,8 +268,8 @@ _PRECISIONS = STATISTICS[:6]
 def spread_of(evaluated: Evaluated, *, orders: int = 100, seed: int = 0) -> dict[str, Any]:
     """Measure how much the average precisions depend on the order of the images.
 
-    COCO ranks predictions of equal score in the order of the images. Without confidences all scores are equal, so
-    this order decides, although it has nothing to do with the model. Returned per precision (`map`, `map_50`, ...):
+    COCO ranks predictions of equal score in the order of the images. Without confidences all scores are equal. So this
+    order decides, although it is unrelated to the model. Returned per precision (`map`, `map_50`, ...):
 
     * `canonical`: images in the order given, the published score;
     * `min`, `mean`, `max` over `orders` random orders of the images drawn with `seed`, or over all orders if there
@@ -289,7 +290,7 @@ def spread_of(evaluated: Evaluated, *, orders: int = 100, seed: int = 0) -> dict
     if orders < 1:
         raise ValueError(f"orders is {orders}; give the number of orders of the images to try, 1 or more")
     matches = evaluated.matches
-    # Images without predictions may stand anywhere.
+    # The position of images without predictions does not matter.
     movable = np.flatnonzero(evaluated.n_predicted)
     exhaustive = len(movable) < 20 and factorial(len(movable)) <= orders
     rng = np.random.default_rng(seed)
@@ -300,7 +301,7 @@ def spread_of(evaluated: Evaluated, *, orders: int = 100, seed: int = 0) -> dict
     canonical, lower, upper = _precisions(matches), _precisions(matches, optimism=-1), _precisions(matches, optimism=1)
     all_values = np.vstack([values, canonical])
     low, high = all_values.min(axis=0), all_values.max(axis=0)
-    # Clipped since the mean of equal numbers may be off in its last bit.
+    # Clip, since the mean of equal numbers may be wrong in its last bit.
     columns = (canonical, low, values.mean(axis=0).clip(low, high), high, lower, upper)
     names = ("canonical", "min", "mean", "max", "lower", "upper")
     spread: dict[str, Any] = {

@@ -1,7 +1,7 @@
-"""Numbers and COCO run-length encodings, checked: a broken encoding would send pycocotools into an endless loop.
+"""Check numbers and COCO run-length encodings. A broken encoding would send pycocotools into an endless loop.
 
-A mask is {"size": [height, width], "counts": ...}: lengths of runs of 0 and 1 in turn, column by column, as a list or
-in COCO's text form. Needs numpy; a list of runs needs pycocotools.
+A mask is {"size": [height, width], "counts": ...}. The counts are lengths of alternating runs of 0 and 1, column by
+column, as a list or in COCO's text form. Needs numpy. A list of runs needs pycocotools.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Bools = NDArray[np.bool_]
 
 
 def as_sortable(codes: Ints, count: int) -> NDArray[np.integer[Any]]:
-    """Return codes below `count` in the type that numpy sorts fastest: up to 16 bits, by radix.
+    """Convert codes below `count` to the type that numpy sorts fastest. Numpy sorts up to 16 bits by radix.
 
     >>> as_sortable(np.array([2**15]), 2**15 + 1).tolist()
     [32768]
@@ -29,7 +29,7 @@ def as_sortable(codes: Ints, count: int) -> NDArray[np.integer[Any]]:
 def as_numbers(raw: object, name: str, where: str) -> Floats:
     """Return a float64 array from a list, a numpy array or a tensor.
 
-    Raises TypeError or ValueError unless all are finite.
+    Raises TypeError or ValueError unless all numbers are finite.
     """
     try:
         values = np.asarray(raw)
@@ -69,14 +69,14 @@ def as_rle(raw: object, where: str) -> dict[str, Any]:
             "give a whole run-length encoding"
         )
     if not isinstance(text, bytes):
-        from pycocotools import mask  # boxes do without pycocotools
+        from pycocotools import mask  # boxes do not need pycocotools
 
         text = mask.frPyObjects({"size": size, "counts": runs.astype(int).tolist()}, *size)["counts"]
     return {"size": size, "counts": text.decode("ascii")}
 
 
 def runs_of(text: bytes) -> Ints | None:
-    """Return the runs of COCO's text form, None if the text is invalid.
+    """Return the runs of COCO's text form, or None if the text is invalid.
 
     Each number is written in groups of 5 bits, the lowest first, one character (from "0") per group, with 32 added
     if more groups follow. From the fourth number on, it is the difference to the second-last run.
@@ -102,6 +102,6 @@ def runs_of(text: bytes) -> Ints | None:
 
 
 def shorten(raw: object) -> str:
-    """Return a value and its type for a message."""
+    """Describe a value and its type for a message."""
     text = repr(raw)
     return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(raw).__name__})"

@@ -1,7 +1,7 @@
-"""COCO's statistics of many draws of images at once, from images that are matched once.
+"""Compute COCO's statistics for many draws of images at once. Images are matched only once.
 
-`accumulate` takes one list of images, but a bootstrap or a permutation test needs thousands. Here every step handles
-all draws together, label by label, and computes only the differences:
+`accumulate` takes one list of images, but a bootstrap or a permutation test needs thousands of lists. Here every step
+handles all draws together, label by label, and computes only the differences:
 
 * Predictions are summed up, not sorted: a draw changes how often each counts, never the order of their images.
 * Interpolated precision at a place is the highest precision from there on. Precision rises along a run of right
@@ -22,17 +22,17 @@ from .matching import AREAS, Matches
 from .values import Bools, Floats, Ints
 
 TOGETHER = 1024
-"""Draws that are summed at once."""
+"""Number of draws that are summed together."""
 _PRECISIONS = 6  # the first six of STATISTICS
 _BEST = (1, 10)
 
 
 def weighted_statistics(matches: Matches, weights: Ints | Floats) -> Floats:
-    """Return (D, 12) STATISTICS of D draws of images, -1 where a draw has no reference for a statistic.
+    """Return STATISTICS (D, 12) for D draws of images. A statistic is -1 if a draw has no reference for it.
 
     Args:
-        matches: of I images.
-        weights: (D, I) how often each draw takes each image, integers from 0.
+        matches: the matches of I images.
+        weights: (D, I) integers from 0: how often each draw takes each image.
 
     Each row equals `statistics(accumulate(matches, select(matches, images)))`, except for the rounding of sums.
     There `images` lists the images in order and repeats each one as often as it is taken.
@@ -55,14 +55,14 @@ def weighted_statistics(matches: Matches, weights: Ints | Floats) -> Floats:
 
 
 _THRESHOLDS = 10
-# Of each statistic: its area range, and how many thresholds it is a mean over.
+# For each statistic, its area range and the number of thresholds in its mean.
 _AREA_OF = np.array([0, 0, 0, 1, 2, 3, 0, 0, 0, 1, 2, 3])
 _SIZES = np.array([_THRESHOLDS, 1, 1, *[_THRESHOLDS] * 9], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """The matches of one label with references: P of its predictions, G of its references."""
+    """The matches of a label that has references, with P predictions and G references."""
 
     right: Bools  # (A, T, P)
     counted: Bools  # (A, T, P)
@@ -76,14 +76,17 @@ class _Label:
 def _means(
     parts: Sequence[tuple[_Label, _Plan | None]], by_image: Floats, recalls: Floats, scratch: _Scratch
 ) -> Floats:
-    """Return (12, D) the STATISTICS of (D) draws by (I, D) weights: means over labels with a reference in the draw."""
+    """Return STATISTICS (12, D) of D draws with weights (I, D).
+
+    They are means over labels with a reference in the draw.
+    """
     sums, counts = np.zeros((2, len(STATISTICS), by_image.shape[1]))
     area_of = _AREA_OF[_PRECISIONS:]
     for label, plan in parts:
         support = label.in_range.astype(np.float64) @ by_image[label.reference_image]
         present = support > 0
         counts += _SIZES[:, None] * present[_AREA_OF]
-        # At how many thresholds each prediction is right, as the last six of STATISTICS count it.
+        # The number of thresholds at which each prediction is right. The last six of STATISTICS use this number.
         n_right = label.right.sum(axis=1, dtype=np.float64)
         few = [n_right[0] * (label.rank < best) for best in _BEST]
         hits = np.stack([*few, *n_right]) @ by_image[label.image]
@@ -112,7 +115,7 @@ def _labels(matches: Matches) -> Iterator[_Label]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The sums to make for one label: S places, U rows of right predictions and V of counted ones.
+    """The sums to compute for a label: S places, U rows of right predictions and V rows of counted predictions.
 
     * `image` (S,); `copy` (S,): which of an image's copies the place is, -1 for all copies together.
     * `right` (U, S) and `counted` (V, S): how many predictions of each kind the place holds.
@@ -130,7 +133,7 @@ class _Plan:
     times: Floats
 
     def count_taken(self, by_image: Floats) -> Floats:
-        """Return (S, D) how often each draw takes each place."""
+        """Return how often each draw takes each place (S, D)."""
         taken = by_image[self.image]
         single = self.copy >= 0
         taken[single] = taken[single] > self.copy[single, None]
@@ -138,10 +141,13 @@ class _Plan:
 
 
 def _plan(label: _Label, most: Ints) -> _Plan | None:
-    """Return the plan of a label; None if no prediction is right at any threshold, so that its precision is 0."""
+    """Return the plan of a label.
+
+    If no prediction is right at any threshold, the precision is 0 and the plan is None.
+    """
     rows: dict[tuple[bytes, bytes, bytes], int] = {}
     kinds: list[tuple[int, int]] = []
-    takers = []  # (one of the first six STATISTICS, a row that it is a mean over)
+    takers = []  # (one of the first six STATISTICS, a row in its mean)
     for area in range(len(AREAS)):
         if not label.in_range[area].any():
             continue
@@ -172,10 +178,10 @@ def _plan(label: _Label, most: Ints) -> _Plan | None:
 
 
 def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the position of each (prediction, copy) and its prediction; and, by position, which copy it is.
+    """Return the position of each (prediction, copy), its prediction, and the number of the copy at each position.
 
-    Predictions of one image and one score are neighbours, and an image that is taken twice repeats all of them. If they
-    are all right or all wrong in every row, they share one position, however many copies there are.
+    Predictions of one image and one score are neighbours. An image that is taken twice repeats all these predictions.
+    If all are right or all are wrong in every row, they share one position for any number of copies.
     """
     is_new = (np.diff(label.block, prepend=-1) != 0) | (np.diff(label.image, prepend=-1) != 0)
     group = np.cumsum(is_new) - 1
@@ -198,7 +204,7 @@ def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[In
 
 
 class _Scratch:
-    """Room for S places of `TOGETHER` draws, used again and again: new memory each time costs more than the sums."""
+    """Reusable memory for S places of `TOGETHER` draws. New memory each time would cost more than the sums."""
 
     def __init__(self, places: int) -> None:
         self.seen, self.hits, self.best = np.empty((3, places, TOGETHER))
@@ -206,9 +212,9 @@ class _Scratch:
 
 
 def _interpolate(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, scratch: _Scratch) -> Floats:
-    """Return (U, D) the mean over the recalls of the best precision at that recall or higher, 0 if it is not reached.
+    """Return the mean over all recalls of the best precision at this recall or higher (U, D).
 
-    `taken` (S, D) is how often each draw takes each position.
+    A recall that is not reached counts 0. `taken` (S, D) is the number of times that each draw takes each position.
     """
     resamples = taken.shape[1]
     values = np.empty((len(plan.right), resamples))
@@ -217,7 +223,7 @@ def _interpolate(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, s
         n_counted = _sum_up(taken, counted, np.arange(len(counted)), scratch.seen[: len(counted), :resamples])
         n_counted += np.spacing(1)
         for row in np.flatnonzero(plan.counted_of == which).tolist():
-            useful = np.flatnonzero(plan.right[row])  # precision is highest where something is right
+            useful = np.flatnonzero(plan.right[row])  # precision peaks at right predictions
             room = slice(len(useful)), slice(resamples)
             hits = _sum_up(taken, plan.right[row], useful, scratch.hits[room])
             best = np.take(n_counted, useful, axis=0, out=scratch.best[room], mode="clip")
@@ -232,17 +238,17 @@ def _interpolate(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, s
 
 
 def _sum_up(taken: Floats, weights: Floats, places: Ints, out: Floats) -> Floats:
-    """Return (n, D) the number of predictions up to and including each place, counting those with `weights` (S,)."""
+    """Return the number of predictions up to and including each place (n, D), weighted by `weights` (S,)."""
     np.take(taken, places, axis=0, out=out, mode="clip")
     if (weights[places] != 1).any():
         out *= weights[places, None]
-    for position in range(1, len(out)):  # faster than cumsum, which goes draw by draw
+    for position in range(1, len(out)):  # faster than cumsum, which handles one draw at a time
         np.add(out[position - 1], out[position], out=out[position])
     return out
 
 
 class _Reached:
-    """A table of how many recalls a number of right predictions reaches, where there are `support` (D,) references."""
+    """A table of the number of recalls that right predictions reach, given `support` (D,) references."""
 
     def __init__(self, support: Floats, recalls: Floats) -> None:
         totals, code = np.unique(support.astype(np.int64), return_inverse=True)
@@ -253,7 +259,7 @@ class _Reached:
         self._start = start[code].astype(np.float64)
 
     def by(self, hits: Floats, index: Ints) -> Floats:
-        """Return (S, D) the number of recalls that `hits` (S, D) right predictions reach; written into `hits`."""
+        """Return the number of recalls that `hits` (S, D) right predictions reach. The result overwrites `hits`."""
         hits += self._start
         np.copyto(index, hits, casting="unsafe")
         return np.take(self._table, index, out=hits, mode="clip")

@@ -1,7 +1,7 @@
-"""Binary masks as they come (arrays, tensors, COCO run lengths), seen through their bounding boxes.
+"""Read binary masks (arrays, tensors, COCO run lengths), and access them through their bounding boxes.
 
-Axis 0 of an array is y (down), axis 1 is x (right), in pixels; COCO's run lengths go down the columns, background
-first. Boxes and windows are half-open: rows y0 to y1 - 1, columns x0 to x1 - 1.
+Axis 0 of an array is y (down), axis 1 is x (right), in pixels. COCO's run lengths go down the columns and start with
+background. Boxes and windows are half-open: rows y0 to y1 - 1, columns x0 to x1 - 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class PixelMask:
-    """A mask kept as booleans, shape (height, width)."""
+    """A mask stored as booleans of shape (height, width)."""
 
     pixels: Bools
 
@@ -46,8 +46,8 @@ class PixelMask:
 
     @cached_property
     def box(self) -> Window | None:
-        """Return the tight box around the foreground, None without foreground."""
-        if self.pixels.flags.f_contiguous:  # along memory first: many times faster
+        """Return the tight box around the foreground, or None without foreground."""
+        if self.pixels.flags.f_contiguous:  # scanning along memory is many times faster
             flipped = _tight_box(self.pixels.T)
             return flipped and Window(flipped.x0, flipped.y0, flipped.x1, flipped.y1)
         return _tight_box(self.pixels)
@@ -58,7 +58,7 @@ class PixelMask:
         return int(np.count_nonzero(self.window(self.box))) if self.box else 0
 
     def window(self, window: Window) -> Bools:
-        """Return the pixels of a window, shape (rows, columns)."""
+        """Return the pixels of a window as an array (rows, columns)."""
         return self.pixels[window.y0 : window.y1, window.x0 : window.x1]
 
     @cached_property
@@ -79,7 +79,7 @@ def _tight_box(pixels: Bools) -> Window | None:
 
 @dataclass(frozen=True)
 class RunMask:
-    """A mask kept as COCO run lengths; `ends` are the cumulative sums of the runs, background first."""
+    """A mask stored as COCO run lengths. `ends` holds the cumulative sums of the runs, background first."""
 
     rle: dict[str, Any]
     ends: Ints
@@ -91,7 +91,7 @@ class RunMask:
 
     @cached_property
     def _foreground(self) -> tuple[Ints, Ints]:
-        """Return the starts and stops of the runs of foreground, in pixels down the columns, without empty runs."""
+        """Return the starts and stops of foreground runs, in pixels down the columns. Empty runs are left out."""
         stops = self.ends[1::2]
         starts = self.ends[0::2][: stops.size]
         is_filled = stops > starts
@@ -99,13 +99,13 @@ class RunMask:
 
     @cached_property
     def box(self) -> Window | None:
-        """Return the tight box around the foreground, None without foreground."""
+        """Return the tight box around the foreground, or None without foreground."""
         height = self.size[0]
         starts, stops = self._foreground
         if not starts.size:
             return None
         (x0, x1), last = (int(starts[0]) // height, int(stops[-1] - 1) // height + 1), stops - 1
-        if (starts // height != last // height).any():  # a run that continues in the next column spans the height
+        if (starts // height != last // height).any():  # a run that continues in the next column spans the full height
             return Window(0, x0, height, x1)
         return Window(int((starts % height).min()), x0, int((last % height).max()) + 1, x1)
 
@@ -115,7 +115,7 @@ class RunMask:
         return int(coco_mask.area(self.rle))
 
     def window(self, window: Window) -> Bools:
-        """Return the pixels of a window, shape (rows, columns); only its columns are decoded."""
+        """Return the pixels of a window as an array (rows, columns). Only its columns are decoded."""
         height = self.size[0]
         low, high = window.x0 * height, window.x1 * height
         lengths = np.diff(self.ends.clip(low, high), prepend=low)
@@ -127,7 +127,7 @@ Mask = PixelMask | RunMask
 
 
 def as_masks(raws: Sequence[RawMask], where: Sequence[str]) -> list[Mask]:
-    """Read masks together: arrays of shape (height, width), where not 0 is foreground, or COCO RLE dicts.
+    """Read several masks. A mask is an array (height, width) with nonzero foreground, or a COCO RLE dict.
 
     Raises TypeError or ValueError; the message starts with the mask's entry in `where`.
 
@@ -153,7 +153,7 @@ def _as_pixels(raw: RawMask, where: str) -> PixelMask:
     if array.ndim != 2 or not array.size:
         raise ValueError(f"{where}: has the shape {array.shape}; {_ADVICE}")
     if array.dtype == np.uint8 and array.max() <= 1:
-        return PixelMask(array.view(bool))  # the usual form; a copy of a large mask takes longer than J and F
+        return PixelMask(array.view(bool))  # the usual form; copying a large mask takes longer than J and F
     return PixelMask(array.astype(bool, copy=False))
 
 
@@ -200,11 +200,11 @@ def _string(text: str | bytes, where: str) -> bytes:
 
 
 def parse_counts(strings: Sequence[bytes]) -> list[Ints]:
-    """Return the run lengths of compressed COCO RLE strings; all strings are read in one pass.
+    """Return the run lengths of compressed COCO RLE strings. All strings are read in one pass.
 
-    The format: little-endian groups of five bits, bit 5 set if the value continues, two's complement; from the
-    fourth run on, the difference to the run two before. Broken strings may give negative runs or runs that are too
-    long.
+    The format has little-endian groups of five bits, in two's complement. Bit 5 is set if the value continues. From the
+    fourth run on, a value is the difference to the run two before. Broken strings may give negative runs or runs that
+    are too long.
 
     >>> [runs.tolist() for runs in parse_counts([b"30258", b"d0"])]
     [[3, 0, 2, 5, 10], [20]]
@@ -219,7 +219,7 @@ def parse_counts(strings: Sequence[bytes]) -> list[Ints]:
     shift = np.minimum(5 * (np.arange(symbols.size) - first.repeat(length)), 30)
     values = np.add.reduceat((symbols & 31) << shift, first)
     values -= (symbols[last] >> 4 & 1) << np.minimum(5 * length, 35)
-    values[length > 7] = -(1 << 50)  # no run is that long; a negative run is refused by the caller
+    values[length > 7] = -(1 << 50)  # no run is that long; the caller refuses negative runs
     cuts = last.searchsorted(np.cumsum([len(string) for string in strings]))
     runs = np.split(values, cuts[:-1])
     for part in runs:

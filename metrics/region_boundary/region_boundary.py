@@ -1,6 +1,6 @@
-"""The `evaluate` metric RegionBoundary: see scoring.py for the rules. Needs numpy and pycocotools beside `evaluate`.
+"""The `evaluate` metric RegionBoundary. scoring.py defines its rules. Needs numpy, pycocotools and `evaluate`.
 
-`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+`evaluate` reads this file line by line to find the files to copy, so keep each import statement on one line.
 """
 
 import json
@@ -41,7 +41,7 @@ class RegionBoundary(evaluate.Metric):
     """J and F of object tracks. Masks are stored as run lengths until the metric is computed."""
 
     def _info(self) -> evaluate.MetricInfo:
-        # Tracks are kept as JSON: evaluate refuses a bare null, and encodes nested features mask by mask, slowly.
+        # Store tracks as JSON. evaluate refuses a bare null, and its mask-by-mask encoding of nested features is slow.
         track = datasets.Value("large_string")
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
@@ -58,7 +58,7 @@ class RegionBoundary(evaluate.Metric):
         self.add_batch(**{name: [value] for name, value in row.items()})
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add tracks. Raises TypeError or ValueError naming the track and the frame that are wrong."""
+        """Add tracks. Raises a TypeError or ValueError that names the invalid track and frame."""
         answers, truths = check_columns(predictions, references)
         true = [as_reference(raw, f"references[{index}]") for index, raw in enumerate(truths)]
         masks = [

@@ -1,9 +1,9 @@
-"""Region similarity J and contour accuracy F of the DAVIS benchmark, on masks given as arrays or COCO run lengths.
+"""Compute DAVIS's region similarity J and contour accuracy F, on masks as arrays or COCO run lengths.
 
-J is the intersection over union of two masks. F is the F-measure of their contours, where a contour pixel counts as
-found if the other contour has a pixel within a small radius. Both as in the evaluation of DAVIS 2017 (Perazzi et al.,
-CVPR 2016; arXiv 1704.00675), bit for bit, but computed inside the masks' bounding boxes and on run lengths. All
-scores run from 0 to 1.
+J is the intersection over union of two masks. F is the F-measure of their contours. A contour pixel counts as found if
+the other contour has a pixel within a small radius. Both scores equal the evaluation of DAVIS 2017 bit for bit (Perazzi
+et al., CVPR 2016; arXiv 1704.00675), but are computed inside the masks' bounding boxes and on run lengths. All scores
+range from 0 to 1.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ RawSequence = Sequence[RawMask | None]
 
 
 def region_j(prediction: RawMask, reference: RawMask) -> float:
-    """Return the region similarity J of two masks of the same size; 1 if both are empty.
+    """Return the region similarity J of two masks of the same size. J is 1 if both are empty.
 
-    Masks: arrays or CPU tensors of shape (height, width), booleans or integers, not 0 is foreground; or COCO RLE
-    dicts. Raises TypeError or ValueError for anything else.
+    A mask is an array or CPU tensor of shape (height, width) with booleans or integers, or a COCO RLE dict. Nonzero
+    values are foreground. Raises TypeError or ValueError for other inputs.
 
     >>> region_j([[1, 1, 0]], [[0, 1, 1]]) == 1 / 3
     True
@@ -40,11 +40,10 @@ def region_j(prediction: RawMask, reference: RawMask) -> float:
 
 
 def boundary_f(prediction: RawMask, reference: RawMask, tolerance: float = TOLERANCE) -> float:
-    """Return the contour accuracy F of two masks of the same size; see `region_j` for their forms.
+    """Return the contour accuracy F of two masks of the same size. `region_j` describes the forms of masks.
 
-    `tolerance` below 1 is a fraction of the image diagonal (rounded up to integer pixels); from 1 on it is in
-    pixels. Two masks without a contour (empty, or the full image) score 1. If only one mask has a contour, they
-    score 0.
+    A `tolerance` below 1 is a fraction of the image diagonal (rounded up to whole pixels). From 1 on it is in pixels.
+    Two masks without a contour (empty, or the full image) score 1. If only one mask has a contour, they score 0.
 
     >>> square, moved = np.zeros((50, 50), bool), np.zeros((50, 50), bool)
     >>> square[10:20, 10:20] = moved[10:20, 12:22] = True
@@ -56,7 +55,7 @@ def boundary_f(prediction: RawMask, reference: RawMask, tolerance: float = TOLER
 
 
 def track_j(prediction: RawSequence, reference: RawSequence) -> list[float]:
-    """Return J of each frame of a track, 0 where the prediction is None. Faster than `region_j` for many run lengths.
+    """Return J of each frame of a track, or 0 if the prediction is None. Faster than `region_j` for many run lengths.
 
     >>> track_j([[[1, 1, 0]], None], [[[0, 1, 0]], [[0, 0, 0]]])
     [0.5, 0.0]
@@ -100,9 +99,9 @@ def _region_j(prediction: Mask, reference: Mask) -> float:
 
 
 def _intersection(prediction: Mask, reference: Mask) -> int:
-    """The number of pixels that are foreground in both."""
+    """Count the pixels that are foreground in both masks."""
     if isinstance(prediction, RunMask) and isinstance(reference, RunMask):
-        # One pair a call: pycocotools 2.0 with numpy 2 cannot take more than 255 masks at once.
+        # Pass one pair per call, since pycocotools 2.0 with numpy 2 takes at most 255 masks at once.
         return int(coco_mask.area(coco_mask.merge([prediction.rle, reference.rle], intersect=True)))
     if prediction.box is None or reference.box is None:
         return 0
@@ -118,7 +117,7 @@ def _boundary_f(prediction: Mask, reference: Mask, radius: int) -> float:
     if window is None:
         return 1.0
     predicted, true = prediction.window(window), reference.window(window)
-    if true.strides[0] < true.strides[1]:  # run lengths decode column by column; J and F do not care
+    if true.strides[0] < true.strides[1]:  # run lengths decode column by column, which does not affect J and F
         predicted, true = predicted.T, true.T
     predicted, true = _contour(predicted), _contour(true)
     n_predicted, n_true = int(np.count_nonzero(predicted)), int(np.count_nonzero(true))
@@ -131,7 +130,9 @@ def _boundary_f(prediction: Mask, reference: Mask, radius: int) -> float:
 
 
 def _window_around(prediction: Mask, reference: Mask) -> Window | None:
-    """Return both boxes with a margin of one pixel: a contour pixel may lie above or left of its object.
+    """Return a window around both boxes with a margin of one pixel.
+
+    A contour pixel may lie above or left of its object.
 
     The margin need not include the radius, since contour pixels are searched only from other contour pixels. `_contour`
     has a special rule for the image's last row and column. A window that ends before them is not affected: its last row
@@ -157,11 +158,12 @@ def _contour(mask: Bools) -> Bools:
 
 
 def _keys(contour: Bools, radius: int) -> Ints:
-    """Return each pixel as one ascending number, row * (width + radius) + column.
+    """Return each pixel as the number row * (width + radius) + column, in ascending order.
 
-    Part of a row is a range of numbers.
+    So a part of a row is a range of numbers.
 
-    `radius` numbers are left out between rows, so a range that leaves the image at the side meets no other row.
+    Between rows, `radius` numbers are left out. So a range that leaves the image at the side does not reach another
+    row.
     """
     width = contour.shape[1]
     flat = np.flatnonzero(contour).astype(np.int64)
@@ -170,14 +172,17 @@ def _keys(contour: Bools, radius: int) -> Ints:
 
 
 def _count_near(points: Ints, targets: Ints, contour: Bools, radius: int) -> int:
-    """Count the `points` with a pixel of `targets` within `radius` (Euclidean); `contour` is the image of `targets`."""
+    """Count the `points` with a pixel of `targets` within the Euclidean `radius`.
+
+    `contour` is the image of `targets`.
+    """
     stride = contour.shape[1] + radius
     if points.size > contour.size // 16:
-        # A contour that dense is noise: dilating the whole image beats looking so many points up row by row.
+        # So dense a contour is noise. Dilating the whole image is faster than looking up so many points row by row.
         rows, columns = np.divmod(points, stride)
         return int(np.count_nonzero(_dilated(contour, radius)[rows, columns]))
     ends, unmatched = np.append(targets, np.iinfo(np.int64).max), points
-    for step in sorted(range(-radius, radius + 1), key=abs):  # one row of the disk a step, most are found soon
+    for step in sorted(range(-radius, radius + 1), key=abs):  # one row of the disk per step; most points are found soon
         half = math.isqrt(radius * radius - step * step)
         first_key = unmatched + (step * stride - half)
         unmatched = unmatched[ends[np.searchsorted(targets, first_key)] > first_key + 2 * half]
@@ -214,7 +219,7 @@ def sequence_statistics(values: Sequence[float] | NDArray[np.float64]) -> dict[s
     scores = np.asarray(values, np.float64)
     if scores.ndim != 1 or not scores.size:
         raise ValueError(f"values: has the shape {scores.shape}; give one score per frame, at least one")
-    # DAVIS keeps these in 8 bits, which wraps in sequences of more than 256 frames; here they are whole numbers.
+    # DAVIS stores these in 8 bits, which overflow in sequences of more than 256 frames. Here they are full integers.
     ids = (np.round(np.linspace(1, scores.size, _BINS + 1) + 1e-10) - 1).astype(int)
     first, last = scores[: ids[1] + 1], scores[ids[-2] : ids[-1] + 1]
     return {
@@ -274,7 +279,10 @@ def region_boundary(
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Check both columns. Raises TypeError unless they are lists of tracks, ValueError unless equally long."""
+    """Check both columns.
+
+    Raises TypeError unless both are lists of tracks, and ValueError unless both are equally long.
+    """
     for name, column in (("predictions", predictions), ("references", references)):
         _require_list(column, name, "one entry per object track")
     if len(predictions) != len(references):
@@ -291,7 +299,7 @@ def _require_list(raw: object, where: str, of: str) -> None:
 
 
 def as_track(raw: RawSequence, where: str) -> list[Mask | None]:
-    """Return the masks of a track, None for a frame without a mask.
+    """Return the masks of a track. A frame without a mask has None.
 
     Raises TypeError or ValueError starting with `where`.
     """
@@ -303,7 +311,7 @@ def as_track(raw: RawSequence, where: str) -> list[Mask | None]:
 
 
 def as_reference(raw: RawSequence, where: str) -> list[Mask]:
-    """Return the masks of a reference track: at least one frame, and a mask in each."""
+    """Return the masks of a reference track. It needs at least one frame and a mask in each frame."""
     masks = [mask for mask in as_track(raw, where) if mask is not None]
     if not masks or len(masks) != len(raw):
         raise ValueError(f"{where}: has {len(masks)} masks in {len(raw)} frames; give a mask (maybe empty) per frame")
@@ -311,7 +319,7 @@ def as_reference(raw: RawSequence, where: str) -> list[Mask]:
 
 
 def as_prediction(raw: RawSequence, reference: Sequence[Mask], where: str) -> list[Mask | None]:
-    """Return the masks of a predicted track, which must fit the reference's in number and size."""
+    """Return the masks of a predicted track. Their number and size must match the reference's masks."""
     masks = as_track(raw, where)
     if len(masks) != len(reference):
         raise ValueError(f"{where}: has {len(masks)} frames, its reference {len(reference)}; give None for no mask")

@@ -1,4 +1,4 @@
-"""ViSTa's video-to-description matching: standardised scores, macro-F1 per problem set, means over sets."""
+"""ViSTa's video-to-description matching, by standardised scores, macro-F1 per problem set and means over sets."""
 
 from .inputs import LabelledScores as LabelledScores
 from .rescaling import rescale as rescale

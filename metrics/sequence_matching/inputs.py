@@ -1,4 +1,4 @@
-"""The inputs of the sequence_matching metric, checked: problem sets, groups and options."""
+"""Check the inputs of the sequence_matching metric: problem sets, groups and options."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from .rescaling import STANDARDISE, Scores
 
-# Videos x labels: nested lists, a numpy array, a torch tensor; None for a missing score or video.
+# Videos x labels, as nested lists, a numpy array or a torch tensor. None is a missing score or video.
 RawScores = Any
-# One label number per video: a list, a numpy array, a torch tensor; None for an unlabelled video.
+# One label number per video, as a list, a numpy array or a torch tensor. None is an unlabelled video.
 RawLabels = Any
 
 MISSING = ("wrong", "drop")
@@ -24,7 +24,7 @@ TIES = ("lowest", "highest", "wrong")
 class LabelledScores:
     """Scores (videos x labels, NaN where missing) and the true label of each video, None if it has no label.
 
-    `unanswered`: the model gave no answer for the set; the scores are then NaN, independent of the options.
+    If `unanswered` is true, the model gave no answer for the set. All scores are then NaN, regardless of the options.
     """
 
     scores: Scores
@@ -33,12 +33,15 @@ class LabelledScores:
 
     @classmethod
     def build(cls, scores: RawScores | None, labels: RawLabels, where: str = "", other: str = "") -> LabelledScores:
-        """Build a checked problem set. Raises TypeError or ValueError; `where` and `other` name scores and labels."""
+        """Build a checked problem set.
+
+        Raises TypeError or ValueError. `where` and `other` name scores and labels in messages.
+        """
         truth = as_labels(labels, other or "labels")
         matrix = [None] if scores is None else as_matrix(scores, where or "scores", len(truth))
         width = next((len(row) for row in matrix if row is not None), None)
         if width is None:
-            # No video has scores: how many labels there are is unknown, and does not matter.
+            # No video has scores, so the number of labels is unknown and does not matter.
             return cls(np.full((len(truth), 1), np.nan), truth, unanswered=True)
         for video, label in enumerate(truth):
             if label is not None and label >= width:
@@ -51,7 +54,7 @@ class LabelledScores:
 
 
 def as_plain(value: Any) -> Any:  # noqa: ANN401
-    """Return numpy arrays and torch tensors as Python lists; anything else unchanged."""
+    """Convert numpy arrays and torch tensors to Python lists. Other values stay unchanged."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -89,7 +92,7 @@ def _label(value: object, where: str) -> int | None:
 
 
 def as_matrix(raw: RawScores, where: str, n_videos: int) -> list[list[float] | None]:
-    """Return the scores of one set: a row per video (None for a video without scores), NaN for a missing score.
+    """Return the scores of a set with a row per video. A video without scores is None, and a missing score is NaN.
 
     >>> as_matrix([[1, None], None], "predictions[0]", 2)
     [[1.0, nan], None]
@@ -123,7 +126,7 @@ def _score(value: object, where: str) -> float:
 
 
 def as_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Check both columns. Raises TypeError unless they are lists, ValueError unless equally long."""
+    """Check both columns. Raises TypeError unless both are lists, and ValueError unless both are equally long."""
     scores, labels = as_plain(predictions), as_plain(references)
     for name, column, raw in (("predictions", scores, predictions), ("references", labels, references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
@@ -137,7 +140,7 @@ def as_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequen
 
 
 def as_groups(groups: Any, length: int) -> list[list[str]]:  # noqa: ANN401
-    """Return the groups of each set, each group once. Raises TypeError or ValueError.
+    """Return the groups of each set without repetition. Raises TypeError or ValueError.
 
     >>> as_groups(["level_1", ["level_2", "permutation"], None], 3)
     [['level_1'], ['level_2', 'permutation'], []]

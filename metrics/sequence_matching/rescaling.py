@@ -1,6 +1,6 @@
-"""From raw scores to predictions, within one ViSTa problem set: softmax, standardisation, tied maxima.
+"""Turn raw scores of a ViSTa problem set into predictions, by softmax, standardisation and tied maxima.
 
-Arrays are (videos x labels), float64; NaN marks a score that is missing or undefined. Needs numpy.
+Arrays are float64 (videos x labels). NaN marks a missing or undefined score. Needs numpy.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 Scores = NDArray[np.float64]
 
 STANDARDISE = ("label", "leave_one_out", "raw", "video", "video+label")
-# Added to every standard deviation, as in the reference code.
+# This value is added to every standard deviation, as in the reference code.
 EPSILON = 1e-6
-# Scores this close are tied: rounding noise (1e-16) over EPSILON stays below, real differences lie above.
+# Scores this close are tied. Rounding noise (1e-16) over EPSILON stays below this value, and real differences lie
+# above.
 TIE_TOLERANCE = 1e-9
 
 
 def softmax_over_labels(scores: Scores) -> Scores:
-    """Return exp(s) / sum exp(s) of each video over the labels that have a score; missing scores stay NaN.
+    """Return exp(s) / sum exp(s) of each video over all labels with a score. Missing scores stay NaN.
 
     >>> softmax_over_labels(np.array([[1.0, 1.0], [np.nan, 3.0]])).tolist()
     [[0.5, 0.5], [nan, 1.0]]
@@ -31,7 +32,7 @@ def softmax_over_labels(scores: Scores) -> Scores:
 
 
 def z_scores(values: Scores, axis: int) -> Scores:
-    """Return (x - mean) / (sd + 1e-6) along an axis, with the sample standard deviation (n - 1); NaN for n < 2.
+    """Return (x - mean) / (sd + 1e-6) along an axis, with the sample standard deviation (n - 1). NaN for n < 2.
 
     >>> z_scores(np.array([[1.0, 5.0], [3.0, np.nan]]), axis=0).round(3).tolist()
     [[-0.707, nan], [0.707, nan]]
@@ -45,7 +46,7 @@ def z_scores(values: Scores, axis: int) -> Scores:
 
 
 def leave_one_out_z_scores(values: Scores) -> Scores:
-    """Return each video's z-score by the mean and the sample standard deviation of the OTHER videos, per label.
+    """Return each video's z-score per label, with the mean and sample standard deviation of the OTHER videos.
 
     NaN if fewer than two other videos have a score, so a set of two videos has only NaN.
 
@@ -66,7 +67,7 @@ def leave_one_out_z_scores(values: Scores) -> Scores:
 
 
 def rescale(scores: Scores, standardise: str = "label", *, softmax: bool = True) -> Scores:
-    """Return the scores to compare, (videos x labels); NaN where a score is undefined.
+    """Return the scores to compare (videos x labels). An undefined score is NaN.
 
     First comes the softmax over labels (unless `softmax` is False), then
     * "label": z-scores of each label over the videos, which is ViSTa's metric;
@@ -87,7 +88,7 @@ def rescale(scores: Scores, standardise: str = "label", *, softmax: bool = True)
 
 
 def best_labels(values: Scores) -> list[list[int]]:
-    """Return, for each video, the labels that share the highest value (up to 1e-9), ascending; [] for no defined value.
+    """Return each video's labels with the highest value (within 1e-9), in ascending order. [] if no value is defined.
 
     >>> best_labels(np.array([[0.5, 0.5], [0.1, np.nan], [np.nan, np.nan]]))
     [[0, 1], [0], []]

@@ -1,8 +1,8 @@
-"""ViSTa's video-to-description matching: predictions by standardised scores, macro-F1 per problem set.
+"""Score ViSTa's video-to-description matching: predictions by standardised scores, macro-F1 per problem set.
 
-A problem set consists of some videos and some descriptions (labels); one description fits each video. A model scores
-every video with every label. Source: arXiv 2411.13211, section 4.1, and the released evaluation code. F1 runs from 0 to
-1. Needs numpy.
+A problem set has some videos and some descriptions (labels). Each video fits one description. A model scores every
+video with every label. Source: arXiv 2411.13211, section 4.1, and the released evaluation code. F1 ranges from 0 to 1.
+Needs numpy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _Z95 = 1.96
 
 @dataclass(frozen=True, slots=True)
 class SetScore:
-    """One problem set. `predictions[v]` is a label or None; `macro_f1` is None if no video can be scored."""
+    """The result for a problem set.
+
+    `predictions[v]` is a label or None. `macro_f1` is None if no video can be scored.
+    """
 
     macro_f1: float | None
     majority_f1: float | None
@@ -39,7 +42,7 @@ class SetScore:
 def macro_f1(truth: Sequence[int], predicted: Sequence[int | None]) -> float:
     """Return the mean F1 over the labels in the truth or the predictions. A prediction of None names no label.
 
-    scikit-learn's `f1_score(truth, predicted, average="macro", zero_division=0)`.
+    Equals scikit-learn's `f1_score(truth, predicted, average="macro", zero_division=0)`.
 
     >>> macro_f1([0, 1, 2], [0, 1, 1]), macro_f1([0, 1], [0, None])
     (0.5555555555555555, 0.5)
@@ -58,7 +61,7 @@ def score_set(
     missing: str | float = "wrong",
     ties: str = "lowest",
 ) -> SetScore:
-    """Score one problem set; for the options see `sequence_matching`.
+    """Score one problem set. `sequence_matching` describes the options.
 
     >>> problem = LabelledScores.build([[0.9, 0.8], [0.7, 0.2]], [1, 0])
     >>> score_set(problem).predictions, score_set(problem, standardise="raw").predictions
@@ -70,7 +73,7 @@ def score_set(
     failed = [all(row) for row in np.isnan(scores).tolist()]
     best = best_labels(rescale(scores, standardise, softmax=softmax))
     predictions = [_choose(labels, ties) for labels in best]
-    # A video with scores that cannot be compared (the only video of its set) is not the model's mistake: drop it.
+    # If scores cannot be compared (a set with a single video), this is not the model's mistake, so drop the video.
     undefined = [not labels and not gone for labels, gone in zip(best, failed, strict=True)]
     dropped = [left_out or (gone and missing == "drop") for left_out, gone in zip(undefined, failed, strict=True)]
     pairs = [
@@ -79,7 +82,7 @@ def score_set(
         if label is not None and not out
     ]
     truth, guesses = [label for label, _ in pairs], [guess for _, guess in pairs]
-    # The baseline looks at no score, so it answers every labelled video.
+    # The baseline ignores scores, so it answers every labelled video.
     labelled = [label for label in problem.labels if label is not None]
     return SetScore(
         macro_f1=macro_f1(truth, guesses) if pairs else None,
@@ -102,7 +105,7 @@ def _choose(labels: Sequence[int], ties: str) -> int | None:
 def mean_with_interval(values: Sequence[float]) -> dict[str, float | None]:
     """Return the unweighted mean, its error sd / (sqrt(n) + 1e-6) with the sample sd, and the mean +- 1.96 errors.
 
-    Undefined results are None: all of them without values, the error and the interval for one value.
+    Without values, all results are None. With one value, the error and the interval are None.
 
     >>> mean_with_interval([0.25, 0.5])["mean"], mean_with_interval([0.5])["error"] is None
     (0.375, True)

@@ -1,6 +1,6 @@
-"""The `evaluate` metric SequenceMatching: see scoring.py and rescaling.py for the rules.
+"""The `evaluate` metric SequenceMatching. scoring.py and rescaling.py define its rules.
 
-`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+`evaluate` reads this file line by line to find the files to copy, so keep each import statement on one line.
 """
 
 import json
@@ -35,7 +35,7 @@ class SequenceMatching(evaluate.Metric):
     """Macro-F1 of matching videos to descriptions within problem sets."""
 
     def _info(self) -> evaluate.MetricInfo:
-        # One JSON text per problem set: evaluate refuses a bare null as the first entry of a batch.
+        # Store one JSON text per problem set, since evaluate refuses a bare null as the first entry of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
@@ -45,15 +45,15 @@ class SequenceMatching(evaluate.Metric):
         )
 
     def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
-        """Add one problem set. A prediction of None says that the model has no scores for it."""
+        """Add one problem set. If the prediction is None, the model has no scores for this set."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add problem sets; a reference may be a dict with `labels` and `groups`.
+        """Add problem sets. A reference may be a dict with `labels` and `groups`.
 
-        Raises TypeError or ValueError naming the set and the field that is wrong.
+        Raises a TypeError or ValueError that names the set and the invalid field.
         """
         scores, truths = as_columns(predictions, references)
         rows = [_as_reference(raw, f"references[{index}]") for index, raw in enumerate(truths)]

@@ -1,4 +1,4 @@
-"""Spatio-temporal grounding: recognition, tIoU and vIoU of the objects that a task takes."""
+"""Spatio-temporal grounding: recognition, tIoU and vIoU of the objects that a task needs."""
 
 from .parsing import (
     PredictedObject as PredictedObject,

@@ -1,7 +1,7 @@
-"""Reads tasks and answers of spatio-temporal grounding. References must be valid; answers may be partly broken.
+"""Read tasks and answers of spatio-temporal grounding. References must be valid. Answers may be partly broken.
 
-Times are in seconds, boxes are [x0, y0, x1, y1] in pixels with x0 < x1 and y0 < y1 (continuous corners: the width
-is x1 - x0). Time stamps are compared as numbers rounded to milliseconds, so 4, 4.0 and "4" are the same.
+Times are in seconds. Boxes are [x0, y0, x1, y1] in pixels with x0 < x1 and y0 < y1 (continuous corners: the width is x1
+- x0). Time stamps are compared as numbers rounded to milliseconds, so 4, 4.0 and "4" are equal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KINDS = ("explicit", "implicit")
 
 
 class ReferenceObject(NamedTuple):
-    """An annotated object: its places and times. `kind` tells if the instruction names it."""
+    """An annotated object with its boxes and times. `kind` tells whether the instruction names the object."""
 
     category: str
     kind: str
@@ -30,16 +30,16 @@ class ReferenceObject(NamedTuple):
 
 
 class ReferenceTask(NamedTuple):
-    """An instruction, and the objects that it takes."""
+    """An instruction and the objects that it needs."""
 
     kind: str
     objects: list[ReferenceObject]
 
 
 class PredictedObject(NamedTuple):
-    """A predicted object. `match` is the index of the reference object that it was recognised as, or None.
+    """A predicted object. `match` is the index of the reference object for which it stands, or None.
 
-    A time stamp may have several boxes. Broken intervals and boxes are left out, and `malformed` is then True.
+    A time stamp may have several boxes. Broken intervals and boxes are left out, and `malformed` then becomes True.
     """
 
     match: int | None
@@ -53,7 +53,7 @@ RawAnswer = Sequence[Mapping[str, Any]]
 
 
 def as_reference(raw: RawTask, where: str = "reference") -> ReferenceTask:
-    """Read a task {kind, objects: [{category, kind, intervals, boxes}]}; an object's kind defaults to the task's.
+    """Read a task {kind, objects: [{category, kind, intervals, boxes}]}. An object's kind defaults to the task's kind.
 
     Raises TypeError or ValueError; the message starts with `where`.
 
@@ -101,10 +101,10 @@ def _reference_boxes(raw: Any, where: str) -> dict[float, Box]:  # noqa: ANN401
 
 
 def as_prediction(raw: RawAnswer, n_objects: int, where: str = "prediction") -> list[PredictedObject]:
-    """Read an answer [{match, intervals, boxes}]; `n_objects` is the number of reference objects.
+    """Read an answer [{match, intervals, boxes}]. `n_objects` is the number of reference objects.
 
-    Intervals and boxes of the model may be missing or broken: that counts as no grounding, not as an error. Raises
-    TypeError or ValueError for other faults, in particular if two objects have the same match.
+    Missing or broken intervals and boxes of the model count as no grounding, not as an error. Raises TypeError or
+    ValueError for other faults, in particular if two objects have the same match.
 
     >>> [cup] = as_prediction([{"match": 0, "intervals": "soon", "boxes": {"4": [[0, 0, 1, 1], [3, 3, 1, 1]]}}], 1)
     >>> cup.intervals, cup.boxes, cup.malformed
@@ -164,7 +164,7 @@ def _as_list(raw: Any, where: str, what: str) -> Sequence[Any]:  # noqa: ANN401
 
 
 def read_intervals(raw: Any) -> list[Interval] | None:  # noqa: ANN401
-    """Return intervals from an (n, 2) array-like of finite seconds, start <= end; None if it is anything else.
+    """Read intervals from an (n, 2) array-like of finite seconds with start <= end. Return None for other data.
 
     >>> read_intervals([[1, 2], [4, 4]]), read_intervals([]), read_intervals([[2, 1]]), read_intervals([3, 4])
     ([(1.0, 2.0), (4.0, 4.0)], [], None, None)
@@ -178,7 +178,7 @@ def read_intervals(raw: Any) -> list[Interval] | None:  # noqa: ANN401
 
 
 def read_boxes(raw: Any) -> tuple[dict[float, list[Box]], bool]:  # noqa: ANN401
-    """Return the boxes of each time stamp, and whether anything was broken. None has no boxes and is not broken."""
+    """Return the boxes of each time stamp, and whether data was broken. None has no boxes and is not broken."""
     pairs = [] if raw is None else _pairs(raw)
     boxes: dict[float, list[Box]] = {}
     any_broken = pairs is None
@@ -192,7 +192,9 @@ def read_boxes(raw: Any) -> tuple[dict[float, list[Box]], bool]:  # noqa: ANN401
 
 
 def _pairs(raw: Any) -> list[tuple[Any, Any]] | None:  # noqa: ANN401
-    """Return (time stamp, box or boxes) from a dict of them or a list of {timestamp, box}; None for anything else."""
+    """Return (time stamp, box or boxes) pairs from a dict or from a list of {timestamp, box}, or None for other
+    data.
+    """
     if isinstance(raw, Mapping):
         return list(raw.items())
     if isinstance(raw, str | bytes) or not isinstance(raw, Sequence):
@@ -213,11 +215,11 @@ def _time(stamp: object) -> float | None:
 
 
 def _read_frame(raw: Any) -> tuple[list[Box], bool]:  # noqa: ANN401
-    """Return the boxes of one time stamp, from one box or a list, and whether any was broken. None has no box."""
+    """Return the boxes of a time stamp, from a box or a list, and whether any box was broken. None has no box."""
     if raw is None:
         return [], False
     if type(raw) in (list, tuple) and len(raw) == 4 and all(type(x) in (int, float) for x in raw):
-        raw = tuple(map(float, raw))  # the usual form, without the detour through an array
+        raw = tuple(map(float, raw))  # the usual form, converted without an array
         good = all(map(math.isfinite, raw)) and raw[0] < raw[2] and raw[1] < raw[3]
         return ([raw], False) if good else ([], True)
     array = _numbers(raw)
@@ -227,14 +229,14 @@ def _read_frame(raw: Any) -> tuple[list[Box], bool]:  # noqa: ANN401
         rows = []
     elif array is not None or isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
         rows = [array]
-    else:  # ragged: each box for itself
+    else:  # ragged; read each box separately
         rows = [_numbers(item) for item in raw]
     boxes = [row for row in rows if row is not None and row.shape == (4,) and row[0] < row[2] and row[1] < row[3]]
     return [(float(x0), float(y0), float(x1), float(y1)) for x0, y0, x1, y1 in boxes], len(boxes) != len(rows)
 
 
 def _numbers(raw: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:  # noqa: ANN401
-    """Return an array of finite numbers, None for anything else (strings that look like numbers included)."""
+    """Return an array of finite numbers, or None for other data, including strings that look like numbers."""
     try:
         array = np.asarray(raw)
     except ValueError:  # ragged
@@ -246,7 +248,7 @@ def _numbers(raw: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:  # noqa:
 
 
 def to_json(item: ReferenceTask | Sequence[PredictedObject] | None) -> str:
-    """Return the record as JSON text from which `as_reference` or `as_prediction` reads an equal record.
+    """Encode a record as JSON. `as_reference` or `as_prediction` reads an equal record from this text.
 
     >>> to_json([PredictedObject(0, [(0.0, 2.0)], {1.5: [(0.0, 0.0, 1.0, 1.0)]}, False)])
     '[{"match": 0, "intervals": [[0.0, 2.0]], "boxes": {"1.5": [[0.0, 0.0, 1.0, 1.0]]}, "malformed": false}]'

@@ -1,8 +1,8 @@
-"""Recognition, temporal and spatial grounding of the objects that a task takes, per object and per task.
+"""Score recognition, temporal and spatial grounding of the objects that a task needs, per object and per task.
 
-The measures follow ToG-Bench (arXiv 2512.03666, section 4.2 and 7.2). The spatial score follows V-STaR, the code
-that the paper cites: over the annotated time stamps of an object, the overlap with the box predicted for the same
-time stamp. All scores run from 0 to 1. Needs only numpy.
+The measures follow ToG-Bench (arXiv 2512.03666, sections 4.2 and 7.2). The spatial score follows V-STaR, the code that
+the paper cites. At each annotated time stamp of an object, it takes the overlap with the box predicted for this time
+stamp. All scores range from 0 to 1. Needs only numpy.
 
 Every score is computed in two steps: each object adds to sums (`object_sums`), and `compute_metrics` turns the sums
 into scores. Code that resamples tasks uses the same two functions.
@@ -45,11 +45,11 @@ ROUNDING = 1e-12
 
 
 def temporal_iou(predicted: Sequence[Interval], reference: Sequence[Interval]) -> float:
-    """Return the seconds in both sets of intervals over the seconds in either (each set is the union of its intervals).
+    """Return the seconds in both sets of intervals divided by the seconds in either set. A set is a union of intervals.
 
-    For one interval each this is V-STaR's max(0, min(e) - max(s)) / (max(e) - min(s)). If two intervals lie apart,
-    V-STaR's denominator is longer than ours, but the score is 0 either way. Sets without any extent (an object
-    annotated at one instant) score 1 if they are the same instants, else 0. No prediction scores 0.
+    For a single interval per set, this is V-STaR's max(0, min(e) - max(s)) / (max(e) - min(s)). If two intervals lie
+    apart, V-STaR's denominator is longer than ours, but the score is 0 either way. Sets without extent (an object
+    annotated at one instant) score 1 if their instants are equal, and 0 otherwise. A missing prediction scores 0.
 
     >>> temporal_iou([(0, 4)], [(2, 6)]) == 2 / 6
     True
@@ -80,7 +80,7 @@ def _merge(intervals: Sequence[Interval]) -> list[Interval]:
 
 
 def box_iou(a: Box, b: Box) -> float:
-    """Return the IoU of two boxes x0, y0, x1, y1 with x0 < x1 and y0 < y1; areas are (x1 - x0) * (y1 - y0).
+    """Return the IoU of two boxes x0, y0, x1, y1 with x0 < x1 and y0 < y1. Areas are (x1 - x0) * (y1 - y0).
 
     >>> box_iou((0, 0, 10, 10), (5, 0, 15, 10)) == 50 / 150
     True
@@ -96,11 +96,11 @@ def box_iou(a: Box, b: Box) -> float:
 def frame_ious(
     predicted: Mapping[float, Sequence[Box]], reference: Mapping[float, Box], viou: str = "reference"
 ) -> list[float]:
-    """Return the overlap at each counted time stamp: the best of the boxes predicted there, 0 without a box.
+    """Return the best overlap of the predicted boxes at each counted time stamp, or 0 without a box.
 
-    `viou`: "reference" counts only the annotated time stamps (V-STaR: boxes at other times cost nothing). "union"
-    counts time stamps that are annotated or predicted (HC-STVG, VidSTG: a box at a time without annotation is one
-    more 0). vIoU is the mean of the list.
+    If `viou` is "reference", only annotated time stamps count (V-STaR: boxes at other times cost nothing). If it is
+    "union", annotated and predicted time stamps count (HC-STVG, VidSTG: a box at a time without annotation adds a 0).
+    vIoU is the mean of the list.
 
     >>> frame_ious({2: [(0, 0, 9, 9)], 4: [(0, 0, 1, 1), (0, 0, 2, 1)]}, {4: (0, 0, 2, 2), 6: (0, 0, 2, 2)})
     [0.5, 0.0]
@@ -123,7 +123,7 @@ _NOTHING = np.zeros(len(MEASURES))
 
 
 def score_object(predicted: PredictedObject | None, reference: ReferenceObject, viou: str = "reference") -> _Floats:
-    """Return the measures of one reference object, in the order of MEASURES; all 0 for an unrecognised object."""
+    """Return the measures of a reference object, in the order of MEASURES. They are 0 for an unrecognised object."""
     if predicted is None:
         return _NOTHING
     thresholds = np.array(THRESHOLDS)
@@ -135,7 +135,9 @@ def score_object(predicted: PredictedObject | None, reference: ReferenceObject, 
 
 @dataclass(frozen=True)
 class TaskScore:
-    """One task: its reference objects, which of them were recognised, and their measures (objects x MEASURES)."""
+    """The score of a task: its reference objects, whether each was recognised, and their measures (objects x
+    MEASURES).
+    """
 
     reference: ReferenceTask
     recognised: NDArray[np.bool_]
@@ -153,7 +155,7 @@ class TaskScore:
 def score_task(
     prediction: Sequence[PredictedObject] | None, reference: ReferenceTask, viou: str = "reference"
 ) -> TaskScore:
-    """Score one task. A prediction of None means no usable answer: all its objects score 0."""
+    """Score a task. If the prediction is None, there is no usable answer, and all objects score 0."""
     by_match = {item.match: item for item in prediction or () if item.match is not None}
     pairs = [(by_match.get(index), item) for index, item in enumerate(reference.objects)]
     return TaskScore(
@@ -167,11 +169,11 @@ def score_task(
 
 
 Sums = Mapping[Hashable, _Floats]
-"""(D,) for each name in `object_sums`: the sum over all tasks of each of D samples of tasks."""
+"""For each name in `object_sums`, the sums (D,) over all tasks of D samples of tasks."""
 
 
 def object_sums(score: TaskScore) -> list[dict[Hashable, float]]:
-    """Return a task's contribution to the sums, object by object; the first object also adds the counts per task."""
+    """Return a task's contributions to the sums, object by object. The first object also adds the counts per task."""
     rows: list[dict[Hashable, float]] = []
     for item, recognised, measures in zip(score.reference.objects, score.recognised, score.measures, strict=True):
         kind: dict[Hashable, float] = {item.kind: 1.0, f"recognised {item.kind}": float(recognised)}
@@ -187,9 +189,9 @@ def _name(prefix: str, values: _Floats) -> dict[Hashable, float]:
 
 
 def compute_metrics(sums: Sums) -> dict[str, _Floats]:
-    """Return (D,) scores: O- (mean over objects), T- (mean over tasks of their objects' mean), ST- (strict).
+    """Return scores (D,): O- (mean over objects), T- (mean over tasks of their objects' mean) and ST- (strict).
 
-    NaN for a mean of nothing, as in EAcc and IAcc without an object of that kind.
+    A mean without values is NaN, for example EAcc or IAcc without an object of this kind.
     """
     objects, tasks = sums["objects"], sums["tasks"]
     nothing = np.zeros_like(tasks)
@@ -216,7 +218,7 @@ def add_up(rows: Iterable[Mapping[Hashable, float]]) -> dict[Hashable, float]:
 def summarise(scores: Sequence[TaskScore]) -> dict[str, Any]:
     """Return the scores of some tasks, `n_tasks` and `n_objects`.
 
-    EAcc and IAcc are None without an object of that kind.
+    EAcc and IAcc are None without an object of their kind.
     """
     totals = add_up(row for score in scores for row in object_sums(score))
     values = compute_metrics({name: np.array([total]) for name, total in totals.items()})
@@ -230,10 +232,10 @@ def spatio_temporal_grounding(
     """Score all tasks. `predictions[i]` answers `references[i]`; None means that there is no usable answer.
 
     A reference is {kind, objects}, with kind "explicit" or "implicit" and each object {category, intervals, boxes}:
-    intervals [[start, end], ...] in seconds, boxes {time stamp in seconds: [x0, y0, x1, y1] in pixels}. An object
-    may also have a kind, since an implicit task may also take objects that it names. A prediction is a list of
-    objects {match, intervals, boxes}: match is the index of the reference object that it was recognised as, or None;
-    boxes may have several boxes at a time stamp. Instead of a dict, boxes may be a list of {timestamp, box}.
+    intervals [[start, end], ...] in seconds, boxes {time stamp in seconds: [x0, y0, x1, y1] in pixels}. An object may
+    also have a kind, since an implicit task may also need objects that it names. A prediction is a list of objects
+    {match, intervals, boxes}. match is the index of the reference object for which it stands, or None. A time stamp may
+    have several boxes. Instead of a dict, boxes may be a list of {timestamp, box}.
 
     Returned, each a fraction or a mean from 0 to 1:
     * `O-Acc`, `EAcc`, `IAcc`: the fraction of recognised objects: of all, of explicit, and of implicit objects.
@@ -247,7 +249,7 @@ def spatio_temporal_grounding(
     * `n_extra`: predicted objects without a match, which cost nothing.
     * `n_malformed`: predicted objects whose intervals or boxes were partly broken.
 
-    Raises TypeError or ValueError naming task, object and field.
+    Raises a TypeError or ValueError that names the task, the object and the field.
 
     >>> cup = {"category": "cup", "intervals": [[2, 6]], "boxes": {2: [0, 0, 10, 10], 4: [0, 0, 10, 10]}}
     >>> task = {"kind": "explicit", "objects": [cup]}
@@ -279,7 +281,10 @@ def check_columns(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[PredictedObject] | None], list[ReferenceTask]]:
-    """Check both columns. Raises TypeError unless they are lists of tasks, ValueError unless equally long."""
+    """Check both columns.
+
+    Raises TypeError unless both are lists of tasks, and ValueError unless both are equally long.
+    """
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per task")

@@ -1,6 +1,6 @@
-"""The `evaluate` metric SpatioTemporalGrounding: see scoring.py for the rules. Needs numpy beside `evaluate`.
+"""The `evaluate` metric SpatioTemporalGrounding. scoring.py defines its rules. Needs numpy and `evaluate`.
 
-`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+`evaluate` reads this file line by line to find the files to copy, so keep each import statement on one line.
 """
 
 import json
@@ -32,7 +32,7 @@ class SpatioTemporalGrounding(evaluate.Metric):
     """Recognition and grounding of task-relevant objects."""
 
     def _info(self) -> evaluate.MetricInfo:
-        # Tasks are kept as JSON: evaluate refuses a bare null, and encodes nested features box by box, slowly.
+        # Store tasks as JSON. evaluate refuses a bare null, and its box-by-box encoding of nested features is slow.
         row = datasets.Value("large_string")
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
@@ -49,7 +49,7 @@ class SpatioTemporalGrounding(evaluate.Metric):
         self.add_batch(**{name: [value] for name, value in row.items()})
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add tasks. Raises TypeError or ValueError naming the task, the object and the field that is wrong."""
+        """Add tasks. Raises a TypeError or ValueError that names the task, the object and the invalid field."""
         answers, tasks = check_columns(predictions, references)
         super().add_batch(predictions=list(map(to_json, answers)), references=list(map(to_json, tasks)), **kwargs)
 

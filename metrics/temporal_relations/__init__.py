@@ -1,4 +1,4 @@
-"""Relations with the time interval where they hold: recall@K and segment IoU."""
+"""Relations with the time interval in which they hold: recall@K and segment IoU."""
 
 from .scoring import TimedRelation, temporal_relations
 

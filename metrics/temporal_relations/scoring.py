@@ -1,10 +1,11 @@
-"""Relations over time: (subject, relation, object) triplets, each with the interval where it holds.
+"""Score relations over time. Each is a (subject, relation, object) triplet with the interval in which it holds.
 
-A predicted relation hits a reference relation of the same triplet if the intersection of their times is at least
-half of the union (a temporal IoU of 0.5, as in video relation detection: Shang et al., ACM MM 2017,
+A predicted relation hits a reference relation of the same triplet if the intersection of their times is at least half
+of the union (a temporal IoU of 0.5, as in video relation detection: Shang et al., ACM MM 2017,
 doi:10.1145/3123266.3123380, with time in place of box tracks). Predictions choose in their order, the most confident
-first. Each takes the free reference with the highest IoU, the first of equals; each reference is taken once. Texts
-are compared without surrounding white space and without case. Scores run from 0 to 1.
+first. Each prediction takes the free reference with the highest IoU. At a tie it takes the first reference. Each
+reference is taken at most once. Texts are compared without surrounding white space and without case. Scores range from
+0 to 1.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 RANKS = (10, 20, 50)
-"""How many predictions of an example count for recall."""
+"""Numbers of predictions per example that count for recall."""
 MIN_IOU = 0.5
 MAX_TIME = 1e300
-"""The largest time, on both sides of 0: sums of times stay numbers."""
+"""Maximum absolute time. Sums of times stay finite."""
 
 Floats = NDArray[np.float64]
 
 
 class TimedRelation(NamedTuple):
-    """Holds from `start` to `end` (after it), in any unit of time that all relations of an example share."""
+    """A relation that holds from `start` to the later `end`. All relations of an example share a unit of time."""
 
     subject: str
     relation: str
@@ -44,12 +45,12 @@ RawRelation = Mapping[str, Any] | Sequence[Any]
 
 
 def normalise(text: str) -> str:
-    """Return the text in the form used for comparison."""
+    """Return the text in the form for comparison."""
     return text.strip().casefold()
 
 
 def as_relations(raw: Sequence[RawRelation], where: str = "example") -> list[TimedRelation]:
-    """Return the relations of one example, normalised, from mappings with the five fields or 5-sequences.
+    """Normalise the relations of an example, given as mappings with the five fields or as 5-sequences.
 
     Raises TypeError or ValueError; the message starts with `where` and names the relation and the field.
 
@@ -82,7 +83,7 @@ def _as_relation(raw: RawRelation, where: str) -> TimedRelation:
 
 
 def matches(prediction: Sequence[TimedRelation], reference: Sequence[TimedRelation]) -> list[int | None]:
-    """Return the index of the reference that each predicted relation hits, by the rule above; None for no hit.
+    """Return the index of the reference that each predicted relation hits, or None without a hit.
 
     >>> held, again = (TimedRelation("hand", "holds", "cup", start, start + 4) for start in (0, 6))
     >>> matches([again, held, again], [held, again])
@@ -104,7 +105,10 @@ def _iou(first: TimedRelation, second: TimedRelation) -> float:
 
 
 def example_sums(prediction: Sequence[TimedRelation] | None, reference: Sequence[TimedRelation]) -> dict[str, float]:
-    """Return one example's contribution to the sums of `compute_metrics`. None: no usable answer."""
+    """Return an example's contribution to the sums of `compute_metrics`.
+
+    If `prediction` is None, no answer is usable.
+    """
     relations = prediction or ()
     matched = matches(relations, reference)
     either = _sum_covered_time([*relations, *reference])
@@ -120,7 +124,7 @@ def example_sums(prediction: Sequence[TimedRelation] | None, reference: Sequence
 
 
 def _sum_covered_time(relations: Sequence[TimedRelation]) -> float:
-    """Return the time when each triplet holds by any of the relations, summed over triplets."""
+    """Return the time that the relations of each triplet cover, summed over triplets."""
     covered, ends = 0.0, dict[tuple[str, str, str], float]()
     for relation in sorted(relations, key=lambda each: each.start):
         start = max(relation.start, ends.get(relation.triplet, relation.start))
@@ -130,9 +134,12 @@ def _sum_covered_time(relations: Sequence[TimedRelation]) -> float:
 
 
 def compute_metrics(sums: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return (D,) scores of `temporal_relations`, without counts, from (D,) sums over examples; NaN for no examples."""
+    """Return the scores (D,) of `temporal_relations`, without counts, from sums (D,) over examples.
+
+    NaN without examples.
+    """
     examples = np.where(sums["n"] > 0, sums["n"], np.nan)
-    # With nothing to find, finding nothing is perfect only if there is an answer.
+    # Without references, an empty answer is perfect, but a missing answer is not.
     looked = np.where(sums["failed"] < sums["n"], 1.0, 0.0)
     pairs = {f"recall_at_{rank}": (sums[f"hits@{rank}"], sums["references"]) for rank in RANKS}
     pairs["segment_iou"] = sums["both"], sums["either"]
@@ -154,8 +161,8 @@ def temporal_relations(
 ) -> dict[str, Any]:
     """Score all examples. `predictions[i]` answers `references[i]`; None means that there is no usable answer.
 
-    Each example is a list of relations, predicted relations with the most confident first: dicts with subject,
-    relation, object, start and end, or 5-sequences in this order.
+    Each example is a list of relations. The most confident predictions come first. A relation is a dict with subject,
+    relation, object, start and end, or a 5-sequence in this order.
 
     Returned:
     * `recall_at_10`, `recall_at_20`, `recall_at_50`: the fraction of all references that the first K predictions of
@@ -192,7 +199,7 @@ def check_columns(
 ) -> tuple[list[list[TimedRelation] | None], list[list[TimedRelation]]]:
     """Check and normalise both columns.
 
-    Raises TypeError unless they are lists of examples, ValueError unless equally long.
+    Raises TypeError unless both are lists of examples, and ValueError unless both are equally long.
     """
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):

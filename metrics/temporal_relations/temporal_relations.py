@@ -1,6 +1,6 @@
-"""The `evaluate` metric TemporalRelations: see scoring.py for the rules. Needs only numpy beside `evaluate`.
+"""The `evaluate` metric TemporalRelations. scoring.py defines its rules. Needs only numpy and `evaluate`.
 
-`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+`evaluate` reads this file line by line to find the files to copy, so keep each import statement on one line.
 """
 
 import json
@@ -33,7 +33,7 @@ class TemporalRelations(evaluate.Metric):
     """recall@K and segment IoU of relations over time."""
 
     def _info(self) -> evaluate.MetricInfo:
-        # One JSON text per example: evaluate refuses a bare null as the first prediction of a batch.
+        # Store one JSON text per example, since evaluate refuses a bare null as the first prediction of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
@@ -49,7 +49,7 @@ class TemporalRelations(evaluate.Metric):
         self.add_batch(**{name: [value] for name, value in row.items()})
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add examples. Raises TypeError or ValueError naming the example and the field that is wrong."""
+        """Add examples. Raises a TypeError or ValueError that names the example and the invalid field."""
         answers, expected = check_columns(predictions, references)
         super().add_batch(
             predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs

@@ -1,7 +1,7 @@
-"""Temporal segmentation of clips: frame accuracy, segmental edit score, F1 at overlaps (Lea et al., arXiv 1611.05267).
+"""Score temporal segmentation of clips by frame accuracy, edit score and F1 of segments (Lea et al., arXiv 1611.05267).
 
-A clip has one label per frame, in order; None is background. A segment is a run of frames with one label. All scores
-run from 0 to 1. Needs numpy.
+A clip has one label per frame, in order. None is background. A segment is a run of frames with the same label. F1 is
+computed at several overlaps. All scores range from 0 to 1. Needs numpy.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Labels = Sequence[str | None]
-RawLabels = Any  # a list of texts and None, one a frame
+RawLabels = Any  # a list with a text or None per frame
 OVERLAPS = (10, 25, 50)
-"""Least intersection over union of a matched segment, in percent."""
+"""Minimum intersection over union of a matched segment, in percent."""
 
 
 class LabelledRun(NamedTuple):
@@ -33,7 +33,7 @@ Runs = Sequence[LabelledRun]
 
 
 def segments_of(labels: Labels) -> list[LabelledRun]:
-    """Return the segments of a clip in their order, without background.
+    """Return the segments of a clip in order, without background.
 
     >>> [tuple(segment) for segment in segments_of(["pour", "pour", None, "pour", "stir"])]
     [('pour', 0, 2), ('pour', 3, 4), ('stir', 4, 5)]
@@ -48,7 +48,7 @@ def segments_of(labels: Labels) -> list[LabelledRun]:
 
 
 def edit_score(predicted: Runs, reference: Runs) -> float:
-    """Return 1 - Levenshtein distance of the two label orders / length of the longer; 1 if both are empty.
+    """Return 1 - Levenshtein distance of the two label sequences / length of the longer sequence. 1 if both are empty.
 
     >>> edit_score(segments_of(["a", "b", "a"]), segments_of(["a", "b"]))
     0.6666666666666667
@@ -65,13 +65,13 @@ def edit_score(predicted: Runs, reference: Runs) -> float:
 
 
 def matched_segments(predicted: Runs, reference: Runs, percent: int) -> dict[int, int]:
-    """Return the right predicted segments, each with the reference segment that it matches, by position.
+    """Map the position of each right predicted segment to the position of its reference segment.
 
-    Both lists are in the order of time, as `segments_of` returns them.
+    Both lists are in the order of time, as returned by `segments_of`.
 
-    In this order, each prediction takes the reference segment of its label that it overlaps most (at a tie the
-    earlier), if their intersection over union reaches `percent`. If that segment is already taken, the prediction is
-    wrong: it does not try another.
+    In this order, each prediction takes the reference segment of its label with the largest overlap (at a tie the
+    earlier segment), if their intersection over union reaches `percent`. If this segment is already taken, the
+    prediction is wrong and does not try another segment.
     """
     matches: dict[int, int] = {}
     used, first = set[int](), 0
@@ -91,7 +91,7 @@ def matched_segments(predicted: Runs, reference: Runs, percent: int) -> dict[int
 
 
 def _overlap(first: LabelledRun, second: LabelledRun) -> float:
-    """Return the intersection over union of their frames; 0 where labels differ."""
+    """Return the intersection over union of the frames of two segments, or 0 if labels differ."""
     shared = min(first.stop, second.stop) - max(first.start, second.start)
     if first.label != second.label or shared <= 0:
         return 0.0
@@ -99,9 +99,9 @@ def _overlap(first: LabelledRun, second: LabelledRun) -> float:
 
 
 def clip_sums(prediction: Labels | None, reference: Labels) -> dict[Hashable, float]:
-    """Return the contribution of a clip to the sums that `compute_metrics` takes.
+    """Return the contribution of a clip to the sums for `compute_metrics`.
 
-    A prediction of None has no right frame and no segment.
+    A prediction of None has no right frames and no segments.
     """
     predicted, true = segments_of(prediction or ()), segments_of(reference)
     return {
@@ -117,9 +117,9 @@ def clip_sums(prediction: Labels | None, reference: Labels) -> dict[Hashable, fl
 
 
 def compute_metrics(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
-    """Return (D,) scores of `temporal_segmentation` from the (D,) sums of D selections of clips."""
+    """Return the scores (D,) of `temporal_segmentation` from the sums (D,) over D selections of clips."""
     segments = sums["predicted"] + sums["reference"]
-    # Without any segments no segment is wrong, if there is an answer.
+    # If there are no segments but there is an answer, no segment is wrong.
     looked = np.where(sums["failed"] < sums["n"], 1.0, 0.0)
     return {
         "frame_accuracy": _fraction(sums["right"], sums["frames"]),
@@ -136,12 +136,12 @@ def _fraction(part: Floats, whole: Floats, nothing: Floats | float = np.nan) -> 
 def temporal_segmentation(predictions: Sequence[RawLabels | None], references: Sequence[RawLabels]) -> dict[str, Any]:
     """Score clips. `predictions[i]` answers `references[i]`; None means that there is no usable answer.
 
-    A clip is a list with the label of each frame, None for background; a prediction is as long as its reference.
+    A clip is a list with the label of each frame, or None for background. A prediction is as long as its reference.
 
     Returned: `frame_accuracy` over the frames of all clips, background included; `edit`, the mean over clips;
     `f1_10`, `f1_25`, `f1_50` over the segments of all clips; `n`, `n_failed`, `coverage`.
 
-    Without any segment F1 is 1, or 0 if no clip has an answer.
+    Without segments F1 is 1, or 0 if no clip has an answer.
 
     Raises ValueError for no clips or unequal lengths, TypeError for wrong types; the message names the clip.
 
@@ -179,7 +179,10 @@ def as_labels(raw: RawLabels, where: str, length: int | None = None) -> list[str
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[list[Labels | None], list[Labels]]:  # noqa: ANN401
-    """Check both columns. Raises TypeError unless they are lists of clips, ValueError unless equally long."""
+    """Check both columns.
+
+    Raises TypeError unless both are lists of clips, and ValueError unless both are equally long.
+    """
     for name, column in (("predictions", predictions), ("references", references)):
         if column is None or isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per clip")

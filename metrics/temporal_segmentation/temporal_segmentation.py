@@ -1,6 +1,6 @@
-"""The `evaluate` metric TemporalSegmentation: see scoring.py for the rules. Needs `datasets`, `evaluate` and numpy.
+"""The `evaluate` metric TemporalSegmentation. scoring.py defines its rules. Needs `datasets`, `evaluate` and numpy.
 
-`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+`evaluate` reads this file line by line to find the files to copy, so keep each import statement on one line.
 """
 
 import json
@@ -31,7 +31,7 @@ class TemporalSegmentation(evaluate.Metric):
     """Frame accuracy, edit score and F1 of segments."""
 
     def _info(self) -> evaluate.MetricInfo:
-        # One JSON text per clip: evaluate refuses a bare null as the first prediction of a batch.
+        # Store one JSON text per clip, since evaluate refuses a bare null as the first prediction of a batch.
         clip = datasets.Value("large_string")
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
@@ -48,7 +48,7 @@ class TemporalSegmentation(evaluate.Metric):
         self.add_batch(**{name: [value] for name, value in row.items()})
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add clips. Raises TypeError or ValueError naming the clip and the frame that is wrong."""
+        """Add clips. Raises a TypeError or ValueError that names the clip and the invalid frame."""
         answers, expected = check_columns(predictions, references)
         super().add_batch(
             predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs

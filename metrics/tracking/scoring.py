@@ -1,8 +1,8 @@
-"""HOTA (Luiten et al., IJCV 2021; arXiv 2009.07736) and identity switches (CLEAR MOT) of masks over time.
+"""Compute HOTA (Luiten et al., IJCV 2021; arXiv 2009.07736) and identity switches (CLEAR MOT) of masks over time.
 
 HOTA matches predicted and true masks frame by frame at each of 19 thresholds of their intersection over union. It
-measures how many masks are found (DetA) and how well identities persist (AssA). All scores but the switches run from 0
-to 1.
+measures how many masks are found (DetA) and how well identities persist (AssA). All scores except the switches range
+from 0 to 1.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 RawSequence = Any  # a list of frames, each a dict from track id to a compressed COCO RLE dict or None
 Frame = dict[str, dict[str, Any]]
-"""Track id to COCO run lengths: `size` as [height, width], `counts` as bytes."""
+"""Maps track ids to COCO run lengths, with `size` as [height, width] and `counts` as bytes."""
 
 _ADVICE = "give a COCO RLE dict with size and counts as pycocotools.mask.encode makes it"
-_LONGEST_CODE = 7  # characters of a run: 35 bits, more than any frame has pixels
+_LONGEST_CODE = 7  # characters of a run: 35 bits exceed the pixels of any frame
 
 
 def tracking(predictions: Sequence[RawSequence | None], references: Sequence[RawSequence]) -> dict[str, Any]:
     """Score sequences. `predictions[i]` answers `references[i]`, a list with a dict of masks per frame.
 
-    A dict gives compressed COCO run lengths by track id; predictions and references may use different ids. A mask
-    that is None or has no pixel counts as absent. A prediction of None is a sequence without an answer: all its
-    masks are missed.
+    A dict gives compressed COCO run lengths by track id. Predictions and references may use different ids. A mask that
+    is None or has no pixels counts as absent. A prediction of None is a sequence without an answer, so all its masks
+    are missed.
 
     Returned: `HOTA`, `DetA`, `AssA`, `LocA` (means over the thresholds), `IDSW` (identity switches at 0.5), over all
     sequences together; `per_sequence`, the same for each sequence; `n`, `n_failed`, `coverage`.
@@ -65,20 +65,20 @@ def tracking(predictions: Sequence[RawSequence | None], references: Sequence[Raw
 
 @dataclass(frozen=True)
 class SequenceCounts:
-    """The counts of a sequence; arrays are (19,), one number per threshold."""
+    """The counts of a sequence. Arrays are (19,), with one number per threshold."""
 
     matched: Ints
     others: Ints
-    """Masks on either side without a match."""
+    """Number of masks without a match, on both sides."""
     similarity: Floats
     """Sum of the intersections over union of matched masks."""
     association: Floats
-    """Sum over matched masks of how well their two tracks cover each other, 0..1."""
+    """Sum over matched masks of the mutual coverage of their two tracks, each from 0 to 1."""
     switches: int
 
 
 SUMMED = ("matched", "others", "similarity", "association")
-"""The fields of `SequenceCounts` whose sums over sequences `compute_metrics` takes."""
+"""The fields of `SequenceCounts` that are summed over sequences for `compute_metrics`."""
 
 
 def sequence_counts(prediction: RawSequence | None, reference: RawSequence) -> SequenceCounts:
@@ -88,11 +88,11 @@ def sequence_counts(prediction: RawSequence | None, reference: RawSequence) -> S
 
 
 def compute_metrics(sums: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return `HOTA`, `DetA`, `AssA` and `LocA`, each (...), from (..., 19) sums of the fields in `SUMMED`."""
+    """Return `HOTA`, `DetA`, `AssA` and `LocA`, each (...), from the sums (..., 19) of the fields in `SUMMED`."""
     matched, others, similarity, association = (sums[name] for name in SUMMED)
     detection = matched / np.maximum(1, matched + others)
     assigned = association / np.maximum(1, matched)
-    # Where nothing matches, what matches lies exactly (as TrackEval has it).
+    # Without matches, LocA is 1, as in TrackEval.
     location = np.where(matched > 0, similarity / np.maximum(1, matched), 1.0)
     by_threshold = {"HOTA": np.sqrt(detection * assigned), "DetA": detection, "AssA": assigned, "LocA": location}
     return {name: values.mean(axis=-1) for name, values in by_threshold.items()}
@@ -106,7 +106,7 @@ def _compute_metrics(counts: Sequence[SequenceCounts]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _FrameOverlaps:
-    """The tracks of one frame as indices, and the intersection over union of each true with each predicted mask."""
+    """The tracks of one frame as indices, and the IoU of each true mask with each predicted mask."""
 
     true: Ints
     predicted: Ints
@@ -115,7 +115,7 @@ class _FrameOverlaps:
 
 def _count(prediction: Sequence[Frame] | None, reference: Sequence[Frame]) -> SequenceCounts:
     prediction = [{}] * len(reference) if prediction is None else prediction
-    # On how many frames each track is, in the order of their first ones.
+    # The number of frames of each track. Tracks are in the order of their first frames.
     lengths = [Counter(chain.from_iterable(frames)) for frames in (reference, prediction)]
     true_index, predicted_index = ({track: index for index, track in enumerate(tracks)} for tracks in lengths)
     n_true, n_predicted = (np.array(list(tracks.values()), dtype=np.int64) for tracks in lengths)
@@ -155,7 +155,7 @@ def _iou(true: Frame, answer: Frame) -> Floats:
 
 
 def _alignment(frames: Sequence[_FrameOverlaps], n_true: Ints, n_predicted: Ints) -> Floats:
-    """Return how well each true track and each predicted track fit together over the sequence, 0..1."""
+    """Return how well each true track fits each predicted track over the sequence, from 0 to 1."""
     shared = np.zeros((len(n_true), len(n_predicted)))
     for frame in frames:
         union = frame.iou.sum(axis=0)[None, :] + frame.iou.sum(axis=1)[:, None] - frame.iou
@@ -165,9 +165,10 @@ def _alignment(frames: Sequence[_FrameOverlaps], n_true: Ints, n_predicted: Ints
 
 
 def _switches(frames: Sequence[_FrameOverlaps], n_true: int) -> int:
-    """Count how often a true track is matched by another predicted track than at its last match.
+    """Count how often a true track matches another predicted track than at its last match.
 
-    Frames are matched one after the other; a pair of the previous frame persists while it overlaps by one half.
+    Frames are matched one after the other. A pair of the previous frame persists while its overlap is at least one
+    half.
     """
     no_prediction = -1
     last = np.full(n_true, no_prediction)
@@ -188,7 +189,10 @@ def _switches(frames: Sequence[_FrameOverlaps], n_true: int) -> int:
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[list[list[Frame] | None], list[list[Frame]]]:  # noqa: ANN401
-    """Check both columns. Raises TypeError unless they are lists of sequences, ValueError unless equally long."""
+    """Check both columns.
+
+    Raises TypeError unless both are lists of sequences, and ValueError unless both are equally long.
+    """
     for name, column in (("predictions", predictions), ("references", references)):
         _require_list(column, name, "one entry per sequence")
     if len(predictions) != len(references):
@@ -205,7 +209,7 @@ def check_columns(predictions: Any, references: Any) -> tuple[list[list[Frame] |
 
 
 def as_sequence(raw: RawSequence, where: str) -> list[Frame]:
-    """Return the frames of a sequence, without masks that are None or have no pixel. All masks must have one size.
+    """Return the frames of a sequence without masks that are None or empty. All masks must have the same size.
 
     Raises TypeError or ValueError; the message starts with `where`.
     """
@@ -218,7 +222,7 @@ def as_sequence(raw: RawSequence, where: str) -> list[Frame]:
 
 
 def as_prediction(raw: RawSequence, reference: Sequence[Frame], where: str) -> list[Frame]:
-    """Return the frames of a predicted sequence, which must fit the reference's in number and size."""
+    """Return the frames of a predicted sequence. Their number and size must match the reference's frames."""
     frames = as_sequence(raw, where)
     if len(frames) != len(reference):
         raise ValueError(f"{where}: has {len(frames)} frames, its reference {len(reference)}; give {{}} for no mask")
@@ -245,7 +249,7 @@ def _as_frame(raw: object, where: str) -> Frame:
 
 
 def _as_mask(raw: object, where: str) -> tuple[int, dict[str, Any]]:
-    """Return the number of pixels of a mask, and its encoding."""
+    """Return the number of pixels of a mask, and the mask's encoding."""
     if not isinstance(raw, Mapping) or not {"size", "counts"} <= raw.keys():
         raise TypeError(f"{where}: is {raw!r:.60}; {_ADVICE}")
     size, counts = np.asarray(raw["size"]), raw["counts"]
@@ -262,10 +266,11 @@ def _as_mask(raw: object, where: str) -> tuple[int, dict[str, Any]]:
 
 
 def _runs(counts: bytes) -> Ints | None:
-    """Return the run lengths of a compressed string, background first; None if the string is invalid.
+    """Return the run lengths of a compressed string, background first, or None if the string is invalid.
 
-    pycocotools trusts its input. The format: groups of five bits from 48 on, low groups first, bit 5 set if the run
-    continues, two's complement; from the fourth run on, the difference to the run two before.
+    pycocotools does not check its input. The format has groups of five bits in characters from 48 on, low groups first,
+    in two's complement. Bit 5 is set if the run continues. From the fourth run on, a value is the difference to the run
+    two before.
     """
     symbols = np.frombuffer(counts, np.uint8).astype(np.int64) - 48
     if not symbols.size or symbols.min() < 0 or symbols.max() > 63 or symbols[-1] > 31:

@@ -1,6 +1,6 @@
-"""The `evaluate` metric Tracking: see scoring.py for the rules. Needs numpy, scipy and pycocotools beside `evaluate`.
+"""The `evaluate` metric Tracking. scoring.py defines its rules. Needs numpy, scipy, pycocotools and `evaluate`.
 
-`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+`evaluate` reads this file line by line to find the files to copy, so keep each import statement on one line.
 """
 
 import json
@@ -39,7 +39,7 @@ class Tracking(evaluate.Metric):
     """HOTA and identity switches. Sequences are stored as run lengths until the metric is computed."""
 
     def _info(self) -> evaluate.MetricInfo:
-        # As JSON: ids are the keys of a frame, and evaluate's features know no dicts of any keys.
+        # Store sequences as JSON. Ids are the keys of a frame, and evaluate's features do not support arbitrary keys.
         sequence = datasets.Value("large_string")
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
@@ -56,7 +56,7 @@ class Tracking(evaluate.Metric):
         self.add_batch(**{name: [value] for name, value in row.items()})
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add sequences. Raises TypeError or ValueError naming the sequence, frame and track that are wrong."""
+        """Add sequences. Raises a TypeError or ValueError that names the invalid sequence, frame and track."""
         answers, expected = check_columns(predictions, references)
         super().add_batch(predictions=list(map(_as_json, answers)), references=list(map(_as_json, expected)), **kwargs)
 

@@ -1,8 +1,8 @@
-"""Exact multiset matching of relation tuples (source id, target id, relation type, value).
+"""Score relation tuples (source id, target id, relation type, value) by exact multiset matching.
 
-The rule follows the BARISTA paper (arXiv 2605.12074, section A.3.2). A predicted relation is right if all four
-fields equal a reference relation of the same example; each reference relation is matched at most once. Strings are
-compared without surrounding white space and without case. Fractions run from 0 to 1. Needs only numpy.
+The rule follows the BARISTA paper (arXiv 2605.12074, section A.3.2). A predicted relation is right if all four fields
+equal a reference relation of the same example. Each reference relation is matched at most once. Strings are compared
+without surrounding white space and without case. Fractions range from 0 to 1. Needs only numpy.
 
 Every score is computed in two steps: each example adds to sums (`example_sums`), and `compute_metrics` and `tables`
 turn the sums into results. Code that resamples examples uses the same functions.
@@ -36,7 +36,7 @@ GroupsOf = Literal["all", "answered"]
 
 
 def normalise(text: str) -> str:
-    """Return the string in the form used for comparison: stripped and case-folded; inner white space stays unchanged.
+    """Strip and case-fold a string for comparison. Inner white space stays unchanged.
 
     >>> normalise("  Attached To ")
     'attached to'
@@ -59,7 +59,7 @@ def as_relation(raw: RawRelation, where: str = "relation") -> RelationTuple:
     fields = _fields(raw, where)
     for index, name in enumerate(RelationTuple._fields):
         value = fields[name]
-        # In Python bool is an int and numpy's integers are not, so test for Integral without bool.
+        # In Python a bool is an int and a numpy integer is not, so test for Integral without bool.
         is_right = isinstance(value, Integral) and not isinstance(value, bool) if index < 2 else isinstance(value, str)
         if not is_right:
             wanted = "an integer; give the object's number as an int" if index < 2 else "a string; give its name"
@@ -83,7 +83,7 @@ def _fields(raw: RawRelation, where: str) -> Mapping[str, Any]:
 
 
 def as_relations(raw: RawExample, where: str = "example") -> list[RelationTuple]:
-    """Normalise all relations of one example. Raises TypeError or ValueError, see `as_relation`."""
+    """Normalise all relations of an example. Raises TypeError or ValueError like `as_relation`."""
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of relations, [] for none")
     return [as_relation(relation, f"{where}[{index}]") for index, relation in enumerate(raw)]
@@ -91,15 +91,15 @@ def as_relations(raw: RawExample, where: str = "example") -> list[RelationTuple]
 
 _PARTS = ("tp", "n_predicted", "n_reference")
 Sums = Mapping[Hashable, NDArray[np.float64]]
-"""(D,) for each name in `example_sums`: the sum over all examples of each of D samples of examples."""
+"""For each name in `example_sums`, the sums (D,) over all examples of D samples of examples."""
 Example = tuple["Counter[RelationTuple] | None", "Counter[RelationTuple]"]
-"""Answer (None: not usable) and reference, as multisets."""
+"""Answer and reference as multisets. An unusable answer is None."""
 
 
 def example_sums(
     prediction: Counter[RelationTuple] | None, reference: Counter[RelationTuple], *, groups_of: GroupsOf = "all"
 ) -> dict[Hashable, float]:
-    """Return one example's counts: in total, by relation type and by "type/value" label."""
+    """Return an example's counts in total, by relation type and by "type/value" label."""
     predicted: Mapping[RelationTuple, int] = {} if prediction is None else prediction
     hits = {item: min(count, reference[item]) for item, count in predicted.items() if item in reference}
     sums: dict[Hashable, float] = {"n": 1, "failed": int(prediction is None)}
@@ -114,21 +114,19 @@ def example_sums(
 
 @lru_cache(4096)
 def _group_names(relation_type: str, value: str, part: str) -> tuple[Hashable, Hashable]:
-    """Return the names of a relation's groups in `example_sums`."""
     return ("relation_type", relation_type, part), ("value", f"{relation_type}/{value}", part)
 
 
 def _f1(tp: float, predicted: float, reference: float) -> float:
-    """Return the f1 of one example, as in `_fractions`."""
     precision = tp / predicted if predicted else float(not reference)
     recall = tp / reference if reference else float(not predicted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def compute_metrics(sums: Sums) -> dict[str, NDArray[np.float64]]:
-    """Return (D,) scores of `tuple_f1`, without its tables. NaN for no examples."""
+    """Return the scores (D,) of `tuple_f1` without its tables. NaN without examples."""
     n, failed = sums["n"], sums["failed"]
-    # With nothing to find, finding nothing is perfect only if there is an answer.
+    # Without references, an empty answer is perfect, but a missing answer is not.
     looked = np.where(failed < n, 1.0, 0.0)
     precision, recall, _ = (looked * values for values in _fractions(*(sums[part] for part in _PARTS)))
     examples = np.where(n > 0, n, np.nan)
@@ -159,7 +157,7 @@ def _groups(sums: Mapping[Hashable, Any], kind: str) -> list[str]:
 
 
 def _group_tables(sums: Mapping[Hashable, float], kind: str) -> dict[str, dict[str, Any]]:
-    """Return counts and fractions of each group, sorted by group; `support` counts the reference relations."""
+    """Return counts and fractions of each group, sorted by group. `support` counts the reference relations."""
     tables = {}
     for group in _groups(sums, kind):
         counts = [sums.get((kind, group, part), 0.0) for part in _PARTS]
@@ -172,7 +170,7 @@ def _group_tables(sums: Mapping[Hashable, float], kind: str) -> dict[str, dict[s
 
 
 def _macro_f1(sums: Sums, kind: str, n: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean of the pooled f1 of the groups that have a reference relation; 0 without such groups."""
+    """Return the mean of the pooled f1 over all groups with a reference relation, or 0 without such groups."""
     nothing = np.zeros_like(n)
     total, present = nothing, nothing
     for group in _groups(sums, kind):
@@ -188,7 +186,7 @@ def _fractions(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return precision, recall and f1.
 
-    If both sides are empty, they are perfect; if only one side is empty, they are 0.
+    If both sides are empty, all three are 1. If only one side is empty, all three are 0.
     """
     precision = np.where(predicted > 0, tp / np.maximum(predicted, 1), reference == 0)
     recall = np.where(reference > 0, tp / np.maximum(reference, 1), predicted == 0)
@@ -209,8 +207,8 @@ def tuple_f1(
 ) -> dict[str, Any]:
     """Score all examples. `predictions[i]` answers `references[i]`; None means that there is no usable answer.
 
-    Each example is a list of relations: dicts with source_id, target_id, relation_type and value, or 4-sequences in
-    this order.
+    Each example is a list of relations. A relation is a dict with source_id, target_id, relation_type and value, or a
+    4-sequence in this order.
 
     Returned:
     * `micro_precision`, `micro_recall`, `micro_f1`: counts pooled over all examples. The relations of a failed
@@ -246,7 +244,7 @@ def tuple_f1(
 
 
 def as_examples(predictions: Sequence[RawExample | None], references: Sequence[RawExample]) -> list[Example]:
-    """Check all examples. Raises ValueError, also for no examples, or TypeError."""
+    """Check all examples. Raises TypeError or ValueError, also if there are no examples."""
     answers, expected = check_columns(predictions, references)
     if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
@@ -260,7 +258,7 @@ def check_columns(
 ) -> tuple[list[list[RelationTuple] | None], list[list[RelationTuple]]]:
     """Check and normalise both columns.
 
-    Raises TypeError unless they are lists of examples, ValueError unless equally long.
+    Raises TypeError unless both are lists of examples, and ValueError unless both are equally long.
     """
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
@@ -277,7 +275,7 @@ def check_columns(
 
 
 NOTHING = "(nothing)"
-"""The label in a confusion where nothing was answered for a pair of objects, or there was nothing to answer."""
+"""Label in a confusion if a pair of objects has no answer or no reference."""
 
 
 def tuple_confusion(
@@ -286,9 +284,9 @@ def tuple_confusion(
     """Count which relations were answered in place of the reference relations.
 
     Returns "type/value" of the reference -> "type/value" answered -> count. Within an example, relations between the
-    same two objects in the same direction are paired: equal relations first, the rest in order of their labels.
-    Relations without a partner are paired with `(nothing)`; so are all relations of a failed example. Raises as
-    `tuple_f1` does.
+    same two objects in the same direction are paired. Equal relations are paired first, then the remaining relations in
+    the order of their labels. Relations without a partner, and all relations of a failed example, are paired with
+    `(nothing)`. Errors are the same as in `tuple_f1`.
 
     >>> on, under, inside = ((1, 2, "position", value) for value in ("on", "under", "inside"))
     >>> tuple_confusion([[on], [inside], []], [[on], [under], [on]])

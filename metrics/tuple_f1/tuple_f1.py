@@ -1,6 +1,6 @@
-"""The `evaluate` metric TupleF1: see scoring.py for the rule. Needs only `datasets` and `evaluate`.
+"""The `evaluate` metric TupleF1. scoring.py defines its rule. Needs only `datasets` and `evaluate`.
 
-`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line.
+`evaluate` reads this file line by line to find the files to copy, so keep each import statement on one line.
 """
 
 import json
@@ -34,7 +34,7 @@ class TupleF1(evaluate.Metric):
     """Exact multiset precision, recall and F1 of relation tuples."""
 
     def _info(self) -> evaluate.MetricInfo:
-        # One JSON text per example: evaluate refuses a bare null as the first prediction of a batch.
+        # Store one JSON text per example, since evaluate refuses a bare null as the first prediction of a batch.
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
@@ -50,7 +50,7 @@ class TupleF1(evaluate.Metric):
         self.add_batch(**{name: [value] for name, value in row.items()})
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
-        """Add examples. Raises TypeError or ValueError naming the example and the field that is wrong."""
+        """Add examples. Raises a TypeError or ValueError that names the example and the invalid field."""
         answers, expected = check_columns(predictions, references)
         super().add_batch(
             predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs

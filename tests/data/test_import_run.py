@@ -245,9 +245,9 @@ def test_the_command_takes_several_folders_and_says_what_it_found(six_frozen: Pa
     assert CliRunner().invoke(cli.app, [*arguments, "--box-format", "xy"]).exit_code == 1
     done = CliRunner().invoke(cli.app, [*arguments, "--box-format", "xyxy/1000"])
     assert done.exit_code == 0, done.output
-    assert "grounding: 2 run(s), ok 12, 0 without a record" in done.output
+    assert "grounding: 2 repetition(s), ok 12, 0 without a record" in done.output
     scored = CliRunner().invoke(cli.app, ["score", str(tmp_path / "run")])
-    assert "map 1.000 ± 0.000 over 2 run(s)" in scored.output
+    assert "map 1.000 ± 0.000 over 2 repetition(s)" in scored.output
 
 
 def test_absurd_counts_of_tokens_are_left_out_of_the_sums(six_frozen: Path, tmp_path: Path) -> None:

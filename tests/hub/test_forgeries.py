@@ -38,7 +38,7 @@ def test_the_honest_run_is_taken_says_that_it_is_self_reported_and_is_not_writte
     for dataset in (None, honest_data):
         (entry,) = submit(run, dataset=dataset).eval_results().root
         assert "self-reported; 95% interval" in str(entry.notes)
-        assert "2 run(s)" in str(entry.notes)
+        assert "2 repetition(s)" in str(entry.notes)
     assert contents(run) == before
 
 

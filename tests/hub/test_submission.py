@@ -70,7 +70,7 @@ def test_what_is_written_keeps_to_the_documented_schemas_and_the_hub_client_read
 
 def test_notes_hold_interval_runs_coverage_protocol_and_content_hash() -> None:
     (entry,) = made(results()).eval_results().root
-    for part in ("95% interval 40 to 44", "3 run(s), sd 1", "300/300 samples scored", "protocol release", HASH):
+    for part in ("95% interval 40 to 44", "3 repetition(s), sd 1", "300/300 samples scored", "protocol release", HASH):
         assert part in str(entry.notes)
     assert "INCOMPLETE" not in str(entry.notes)
     assert "NON-RELEASE" not in str(entry.notes)

@@ -63,7 +63,7 @@ def test_a_wheel_of_the_source_distribution_goes_from_a_kitchen_to_a_score(
         [ours, "run", "data/barista", "--task", "all", "--model", "oracle", "--repetitions", "1", "--out", "runs"], work
     )
     for folder in sorted((work / "runs").iterdir()):
-        assert " 1.000 over 1 run(s)" in run([ours, "score", folder], work), folder
+        assert " 1.000 over 1 repetition(s)" in run([ours, "score", folder], work), folder
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
-"""scripts/train_lora.py in an environment of its own: it learns from pictures, and goes on after a kill."""
+"""scripts/train_lora.py and train_grpo.py in an environment of their own: they learn, and go on after a kill."""
 
+import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -69,3 +71,26 @@ def test_a_killed_training_goes_on_and_beats_the_untrained_model_and_the_prior(p
         comparison = compare_pair(after, other)
         assert comparison.low is not None
         assert comparison.low > 0
+
+
+def test_a_killed_reinforcement_goes_on_as_if_it_had_not_been_killed(python: Path, tmp_path: Path) -> None:
+    write_patches(tmp_path / "patches", colour_says="relation", videos=4)
+    build(tmp_path / "patches", tmp_path / "data", configs=("relations",), sampling={"frame_step": 5},
+          split_file=str(tmp_path / "split.json"), cache=False, progress=False)  # fmt: skip
+    export(tmp_path / "data", tmp_path / "chats", "chat", box_format=BoxFormat())
+    export(tmp_path / "data", tmp_path / "prompts", "prompts", box_format=BoxFormat())
+    model = make_trainable_model(tmp_path / "model", tmp_path / "chats")
+    out = tmp_path / "adapter"
+    command = [python, ROOT / "scripts/train_grpo.py", tmp_path / "prompts", "--model", model, "--out", out,
+               "--steps", "3", "--group", "4", "--questions", "2", "--micro-batch", "4", "--max-new-tokens", "24",
+               "--save-steps", "1"]  # fmt: skip
+    command = list(map(str, command))
+    subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    trained = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+    curve = json.loads(trained["rewards.json"])
+    assert [entry["step"] for entry in curve] == [1, 2, 3]
+    assert all({"reward", "relations/format", "relations/parsed", "relations/score"} <= entry.keys() for entry in curve)
+    shutil.rmtree(out / "checkpoints" / "checkpoint-3")
+    subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == trained
+    assert TrainingVideos.read(out / "checkpoints" / "checkpoint-3") == TrainingVideos.read(tmp_path / "prompts")

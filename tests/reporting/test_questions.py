@@ -122,7 +122,7 @@ def test_the_head_of_a_report_says_what_its_metrics_are_of(tmp_path: Path) -> No
     made = provenance([TaskStanding("garden / fruit", {"a": runs[0], "b": runs[1]})])
     assert made.line == (
         "garden, data 0123456789ab · 10 videos, 10 examples, 40 answers · 1 frame · release protocol · "
-        "prompts ours v1 · temperature 0.7, at most 64 tokens, 2 runs · barista_bench 0.1.0 · "
+        "prompts ours v1 · temperature 0.7, at most 64 tokens, 2 repetitions · barista_bench 0.1.0 · "
         "run 2026-01-02 to 2026-01-05"
     )
     data, models = made.tables

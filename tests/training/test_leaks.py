@@ -21,7 +21,7 @@ from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.runner import trained_videos
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
-from barista_bench.training.exporting import export
+from barista_bench.training.exporting import ExportFormat, export
 from tests.one_run import run
 from tests.tiny_families import make_tiny_model
 
@@ -49,18 +49,19 @@ MIXED = [(["v0"], ""), (["v2", "v4"], ""), (["v3", "v4", "v5"], "take_"), (["v0"
 """Test videos of the other benchmark, at least one of which is ours to train on; and what its ids begin with."""
 
 
+@pytest.mark.parametrize("form", ["chat", "prompts"])
 @pytest.mark.parametrize(("test", "rename"), MIXED)
 def test_a_set_that_trains_on_anothers_test_videos_is_refused(
-    test: list[str], rename: str, ours: Path, release: Path, tmp_path: Path
+    form: ExportFormat, test: list[str], rename: str, ours: Path, release: Path, tmp_path: Path
 ) -> None:
     other = split_build(release, tmp_path / "other", test, rename)
     with pytest.raises(DataError, match="training videos are test videos of"):
-        export(ours, tmp_path / "out", "chat", box_format=BoxFormat(), held_out=[other])
+        export(ours, tmp_path / "out", form, box_format=BoxFormat(), held_out=[other])
     assert not (tmp_path / "out").exists()
     # Each was exported by itself: whoever trains on both is refused, too.
     sets = {}
     for name, data in (("ours", ours), ("other", other)):
-        export(data, tmp_path / f"{name}_chats", "chat", box_format=BoxFormat())
+        export(data, tmp_path / f"{name}_chats", form, box_format=BoxFormat())
         sets[name] = TrainingVideos.read(tmp_path / f"{name}_chats")
     with pytest.raises(DataError, match="training videos are test videos of"):
         join_without_leaks(sets)

@@ -1,10 +1,10 @@
 """Activity recognition (paper, sections 4.2.2 and A.3.1; released rules, docs/upstream/barista.md).
 
 The model sees a few evenly spaced frames of one activity segment, and chooses the segment's label from lettered
-choices. Scored by accuracy: an unreadable answer is wrong.
+choices. The score is accuracy; an unreadable answer is wrong.
 
-Segments are half-open everywhere else, but here the release includes their `end` frame. Two segments that share only
-that frame do not overlap. Differences between release and paper are in `protocols.yaml`.
+In this task a segment includes its `end` frame, as in the release; everywhere else segments are half-open. Two segments
+that share only that frame do not overlap. Differences between release and paper are in `protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from barista_bench.metrics.choice_accuracy.scoring import compute_metrics, quest
 from barista_bench.scene_graph import Segment, VideoGraph
 
 FEWEST_CHOICES = 4
-"""A question with fewer choices is not asked."""
+"""Fewest choices that a question may have."""
 
 NO_LETTER = ParseError("no line `ANSWER: <letter>` names one of the choices")
 _MARKER = re.compile(r"\b(?:final\s+)?answer\s*:\s*", re.IGNORECASE)
@@ -59,11 +59,11 @@ _BEFORE = re.compile(r"(?:answer\s*+:\s*+)?(?:<CHOICE_ID>\s*+)?<?(?:CHOICE_ID[_:
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 _TAG = re.compile(r"<CHOICE_ID[_:\s]++([A-Za-z0-9_-]++)\s*+>", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<\s*CHOICE_ID\s*>|CHOICE_(?:ID[_: ])?", re.IGNORECASE)
-"""Parts of the prompt's placeholder that answers may contain."""
+"""Parts of the prompt's placeholder that a model may copy into its answer."""
 
 
 class ActivityMetadata(FrameMetadata):
-    """The segment's frames as in the file; `segment_frames` is their number by the release's rule."""
+    """The segment's start and end are as in the file. `segment_frames` counts its frames by the release's rule."""
 
     verb: str
     segment_start: Int64
@@ -75,7 +75,7 @@ class ActivityMetadata(FrameMetadata):
 
 
 class ActivityEvidence(Evidence):
-    """Objects that hands act on during the segment, and rows of the annotation file."""
+    """The objects that hands act on during the segment, and rows of the annotation file."""
 
     object_ids: list[str]
     activity_row: Int64
@@ -103,13 +103,16 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return segment.start, segment.end
 
     def vocabulary(self, video: VideoGraph, sampling: ActivitySampling) -> Vocabulary:
-        """Return (class id, name) pairs: the choices come from the classes of all sampled videos."""
+        """Return (class id, name) pairs. The choices are drawn from the classes of all sampled videos."""
         if not sampling.is_selected(video):
             return ()
         return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in named_activities(video)))
 
     def candidates(self, video: VideoGraph, sampling: ActivitySampling) -> Iterator[Candidate | SkippedExample]:
-        """Yield segments in the order of the file: named, without overlap (unless by the paper), and long enough."""
+        """Yield the segments that have a name and are long enough, in the order of the file.
+
+        Segments that overlap another segment are skipped, unless the paper's protocol applies.
+        """
         first, stop = sampling.frame_range or (0, video.frame_count)
         yield from unnamed_activities(video)
         crowded = frozenset() if self.follows_paper else _overlapping_places(named_activities(video))
@@ -122,7 +125,10 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
     ) -> Iterator[Candidate | SkippedExample]:
-        """Yield up to `per_class` candidates of each class, alternating its videos, if there are enough choices."""
+        """Yield up to `per_class` candidates of each class, alternating between its videos.
+
+        If there are too few choices, all candidates are skipped.
+        """
         classes = len({class_id for class_id, _ in vocabulary})
         count = min(sampling.choices or classes, classes)
         if count < FEWEST_CHOICES:
@@ -135,7 +141,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
     ) -> Iterator[Example]:
-        # Of several names of a class the first counts.
+        # If a class has several names, the first one counts.
         names = dict(reversed(vocabulary))
         segments = named_activities(video)
         for candidate in candidates:
@@ -190,7 +196,10 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return {choice.choice_id: choice.text for choice in ActivityInputs.of(example).choices}
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the choice that an answer names: by the release's rule, or by the paper's with `read_choice`."""
+        """Return the choice that an answer names.
+
+        The release's protocol has its own rule. The paper's protocol uses `read_choice`.
+        """
         choices = {choice.choice_id: choice.text for choice in ActivityInputs.read(inputs).choices}
         if not self.follows_paper:
             return read_released(text, list(choices))
@@ -213,7 +222,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return {"activity": example.label}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return how the chosen activity differs from the right one: in its verb, its object, or both."""
+        """Return how the chosen activity differs from the right activity: in its verb, its object, or both."""
         reference, answer = _reference_and_answer(example, prediction)
         if answer is None:
             return (AnswerFailure("format", evidence_objects(example)),)
@@ -238,17 +247,20 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return (ActivityTarget.of(example).choice_id,)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the most frequent reference of other videos among the choices; at a tie the first by its text."""
+        """Return the choice that is most often the reference in other videos.
+
+        At a tie, the choice whose text sorts first wins.
+        """
         counts = class_counts(others)
         ranked = sorted(ActivityInputs.of(example).choices, key=lambda choice: (-counts[choice.class_id], choice.text))
         return self.answer_text([ranked[0].choice_id], example)
 
 
 def read_released(text: str, labels: Sequence[str]) -> Prediction | ParseError:
-    """Return a `ChosenLetter`: the best-scored label, else the last label that the text names, by the release's rule.
+    """Return a `ChosenLetter`: the best-scored label if there are scores, else the last label that the text names.
 
-    This is the last `answer:` directly followed by a label, else the last tag `<CHOICE_ID_x>` with a label
-    (docs/upstream/barista.md).
+    The release's rule takes the last `answer:` that a label directly follows. Without one, it takes the last tag
+    `<CHOICE_ID_x>` with a label (docs/upstream/barista.md).
     """
     scores = read_scores(text, labels)
     if scores is not None:
@@ -262,7 +274,7 @@ def read_released(text: str, labels: Sequence[str]) -> Prediction | ParseError:
 
 
 def _token(text: str, position: int) -> str:
-    """Return the word at a position, without parts of the prompt's placeholder before it."""
+    """Return the word at a position, without any part of the prompt's placeholder before the word."""
     before = _BEFORE.match(text, position)
     token = _TOKEN.match(text, before.end() if before else position)
     return token[0] if token else ""
@@ -270,7 +282,7 @@ def _token(text: str, position: int) -> str:
 
 @remember
 def _question(example: Example) -> ChoiceQuestion:
-    """Return the question for the metric, without an answer; cached per example."""
+    """Return the question for the metric, without an answer. The result is cached per example."""
     choices = {choice.choice_id: choice.verb for choice in ActivityInputs.of(example).choices}
     (question,) = as_questions([None], [ActivityTarget.of(example).choice_id], [example.label], choices=[choices])
     return question
@@ -291,12 +303,15 @@ def _reference_and_answer(
 
 
 def named_activities(video: VideoGraph) -> list[Segment]:
-    """Return the video's activities with a class and a name `Verb noun`; example ids use their places in this list."""
+    """Return the video's activities that have a class and a name of the form `Verb noun`.
+
+    Example ids use the positions of activities in this list.
+    """
     return [segment for segment in video.activities() if not _problem(segment)]
 
 
 def unnamed_activities(video: VideoGraph) -> Iterator[SkippedExample]:
-    """Yield the other activities, which have no questions, and the reasons."""
+    """Yield the activities without a class or name, each with the reason why it has no question."""
     for segment in video.activities():
         if problem := _problem(segment):
             yield SkippedExample(FrameRef(video.video_id, max(0, segment.start)), problem, f"activities[{segment.row}]")
@@ -309,7 +324,7 @@ def _problem(segment: Segment) -> str:
 
 
 def _segment_frames(video: VideoGraph, segment: Segment) -> range:
-    """Return all frames of a segment by the release's rule, its `end` included."""
+    """Return all frames of a segment, including its `end` frame as in the release."""
     return range(max(0, segment.start), min(segment.end + 1, video.frame_count))
 
 
@@ -318,10 +333,10 @@ def _shown_frames(frames: range, sampling: ActivitySampling) -> list[int]:
 
 
 def _overlapping_places(segments: Sequence[Segment]) -> frozenset[int]:
-    """Return places of the segments that share time with another; touching segments do not."""
+    """Return the positions of segments that share time with another segment. Touching segments do not overlap."""
     by_start = sorted(range(len(segments)), key=lambda number: segments[number].start)
     crowded: set[int] = set()
-    longest = by_start[:1]  # the last-ending of the previous ones
+    longest = by_start[:1]  # the previous segment that ends last
     for earlier, number in pairwise(by_start):
         longest = [max(*longest, earlier, key=lambda place: segments[place].end)]
         for other in (earlier, *longest):
@@ -331,9 +346,9 @@ def _overlapping_places(segments: Sequence[Segment]) -> frozenset[int]:
 
 
 def _cap_by_class(candidates: Sequence[Candidate], sampling: ActivitySampling) -> list[Candidate]:
-    """Return the candidates up to the cap of each class, alternating videos, in the given order.
+    """Return at most `per_class` candidates of each class, alternating between videos, in the given order.
 
-    The videos of a class are shuffled by one generator for all classes, as in the release.
+    As in the release, one generator shuffles the videos of every class in turn.
     """
     if sampling.per_class is None:
         return list(candidates)
@@ -351,12 +366,12 @@ def _cap_by_class(candidates: Sequence[Candidate], sampling: ActivitySampling) -
 
 
 def _noun(name: str) -> str:
-    """Return all of a `Verb noun` label except the verb, in lower case."""
+    """Return a `Verb noun` label without its verb, in lower case."""
     return name.partition(" ")[2].strip().casefold()
 
 
 def _defined_tables(sums: Row) -> dict[str, Any]:
-    """Return the metric's tables without undefined entries, such as fractions of no wrong answers."""
+    """Return the metric's tables without undefined entries, such as shares of wrong answers when no answer is wrong."""
     per_kind = tables(sums)
     for name in ("per_class", "per_verb"):
         for group in (per_kind[name] or {}).values():

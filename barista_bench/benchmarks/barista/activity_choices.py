@@ -1,4 +1,4 @@
-"""The lettered choices of an activity question: their sample, order and names."""
+"""The lettered choices of an activity question: how they are sampled, ordered and named."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from barista_bench.core.options import Count, Index, Sampling
 
 
 class ActivityChoice(TypedFields):
-    """`choice_id` is the letter shown; `class_id` and `verb` are for analysis and not shown."""
+    """`choice_id` is the letter in the prompt. `class_id` and `verb` serve analysis; the prompt does not show them."""
 
     choice_id: str
     class_id: str
@@ -27,10 +27,10 @@ class ActivitySampling(Sampling):
     """The sampling of questions about activities.
 
     Args:
-        frames: frames of one example.
-        per_class: limit of examples per activity class; None for all.
-        choices: choices of a question; None for all classes.
-        same_verb: number of choices with the verb of the right choice, if there are as many.
+        frames: number of frames of an example.
+        per_class: maximum number of examples per activity class; None keeps all.
+        choices: number of choices of a question; None offers all classes.
+        same_verb: number of distractors that share the verb of the right choice, if enough exist.
     """
 
     per_class: Count | None = None
@@ -42,9 +42,9 @@ class ActivitySampling(Sampling):
 def sample_choices(
     class_id: str, names: Mapping[str, str], sampling: ActivitySampling, rng: random.Random
 ) -> list[ActivityChoice]:
-    """Return the choices of one question in the order shown, the reference included; `names` belong to all classes.
+    """Return the choices of one question, including the reference, in the order of the prompt.
 
-    If several classes of the question share a name, their ids are shown too.
+    `names` maps the ids of all classes to names. If several choices share a name, their texts also give the class ids.
     """
     class_ids = _pick_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
     times = Counter(names[item] for item in class_ids)
@@ -56,9 +56,9 @@ def sample_choices(
 
 
 def _pick_classes(class_id: str, verbs: Mapping[str, str], sampling: ActivitySampling, rng: random.Random) -> list[str]:
-    """Return the classes of one question, shuffled: the reference, distractors with its verb, and others of any verb.
+    """Return the classes of one question in random order: the reference, distractors with its verb, and other classes.
 
-    The calls of the generator follow the release, in its order.
+    The random generator is called in the same order as in the release.
     """
     others = [item for item in sorted(verbs) if item != class_id]
     same_verb = [item for item in others if verbs[item] == verbs[class_id]]
@@ -79,12 +79,12 @@ def _pick_classes(class_id: str, verbs: Mapping[str, str], sampling: ActivitySam
 
 
 def released_verb(name: str) -> str:
-    """Return the verb of a `Verb noun` label for sampling choices; empty if the label begins with a blank."""
+    """Return the verb by which choices are sampled from a `Verb noun` label; empty if the label begins with a blank."""
     return name.split(" ", 1)[0]
 
 
 def group_verb(name: str) -> str:
-    """Return the verb for grouping scores, which is never empty.
+    """Return the verb by which scores are grouped; it is never empty.
 
     >>> group_verb("Pour milk"), group_verb(" Pour milk")
     ('Pour', 'Pour')

@@ -1,11 +1,12 @@
-"""Changes within a clip, read from the graph: four detectors (BARISTA release and paper, sections 4.2.2, A.3.3).
+"""Detects changes within a clip from the graph (BARISTA release and paper, sections 4.2.2, A.3.3).
 
-`unknown` objects (see `clips`) have no changes themselves, but they can be touched, and things can be put on them.
-Detectors are pure: one clip in, its changes out.
+There is one detector for each of the four categories of changes. `unknown` objects (see `clips`) have no changes
+themselves, but hands can touch them, and things can be put on them. Detectors are pure: each takes one clip and returns
+its changes.
 
-Ranges are half-open except for activities, whose end frame counts here. Changes with the same text are one. In the
-release the order of changes depends on hashing; here objects follow the order of the file's object table, and relations
-are sorted.
+Ranges are half-open, except that an activity includes its end frame. Changes with the same text count as one change. In
+the release the order of changes depends on hashing. Here objects follow the order of the file's object table, and
+relations are sorted.
 """
 
 from __future__ import annotations
@@ -31,19 +32,28 @@ _RUNNING = ("extracting", "rinsing")
 
 
 class Change(TypedFields):
-    """One change, or one part of it, as evidence.
+    """One change, or one part of a change, as evidence.
 
     category: the question's category, one of `CATEGORIES`.
-    number: the index, from 0, of the clip's change of the category that this is part of: a hand's timeline, all
-    relations that an object gains and loses, and the activities of two keyframes are one change each.
+
+    number: index, from 0, of the change among the clip's changes of this category. All parts of a change share it. A
+    hand's timeline is one change. All relations that one object gains and loses are one change. So are all activities
+    that differ between two keyframes.
+
     kind: `opened`, `closed`, `started extracting` ...; `contact`; `new` or `lost`; `ended`, `started` or `continuing`.
-    subject: category of the object, the hand, the relation's source, or the activity's name.
-    value: the relation's value, else empty.
-    objects: categories of touched objects, or the relation's target.
-    object_ids: all objects involved; for an activity, objects of the hands' actions around the keyframes of `start` to
-    `end`.
-    rows: places in the file's `attributes`, `relations` or `activities`, by category.
-    start, end: the keyframes between which it happens, or at which it holds; both included.
+
+    subject: category of the object, name of the hand, category of the relation's source, or name of the activity.
+
+    value: value of the relation, else empty.
+
+    objects: categories of the touched objects, or of the relation's target.
+
+    object_ids: all objects involved. For an activity, these are the objects that hands act on around the keyframes from
+    `start` to `end`.
+
+    rows: positions in the file's `attributes`, `relations` or `activities`, by category.
+
+    start, end: the keyframes between which the change happens, or at which the contact holds; both included.
     """
 
     category: str
@@ -59,7 +69,7 @@ class Change(TypedFields):
 
 
 def changes_domain(name: str | None) -> Domain | None:
-    """Return the domain whose changes of value are asked about; None: the release's.
+    """Return the domain whose changes of value are asked about; None stands for the changes that the release names.
 
     Raises ConfigError for an invalid file.
     """
@@ -67,7 +77,10 @@ def changes_domain(name: str | None) -> Domain | None:
 
 
 def detect_changes(view: ClipView, domain: Domain | None = None) -> dict[Category, list[Change]]:
-    """Return the changes of each category that has any, in the order of `CATEGORIES`; see `state_changes`."""
+    """Return the clip's changes by category, in the order of `CATEGORIES`. Categories without changes are left out.
+
+    For `domain`, see `state_changes`.
+    """
     changes = (
         state_changes(view, domain),
         action_transitions(view),
@@ -78,9 +91,10 @@ def detect_changes(view: ClipView, domain: Domain | None = None) -> dict[Categor
 
 
 def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
-    """Return changes of persistent objects' usual attribute values between the windows, if the change has a name.
+    """Return the changes between the usual attribute values of persistent objects in the first and the last window.
 
-    The release names four states. With a domain, any two values that exclude each other have a name.
+    A change counts only if it has a name. The release names changes of four states. With a domain, every change between
+    two values that exclude each other has a name.
     """
     table = view.video.attributes_table
     positions = table.positions_in(view.span)
@@ -113,7 +127,7 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
 def _usual_value(
     entries: dict[int, tuple[str, NDArray[np.bool_]]], annotations: NDArray[np.int32], window: slice
 ) -> str | None:
-    """Return the most frequent value of a window, the first stated at a tie; None without values."""
+    """Return the most frequent value in a window, or None without values. At a tie, the value stated first wins."""
     counts: Counter[str] = Counter()
     for column in range(window.start, window.stop):
         for row in sorted(entries):
@@ -124,9 +138,9 @@ def _usual_value(
 
 
 def _description(before: str | None, after: str | None, attribute_type: str, domain: Domain | None) -> str:
-    """Return the name of a change of value; empty without a name.
+    """Return the name of a change of value; empty if the change has no name.
 
-    The release has few names. With a domain, any two values that cannot hold at the same moment make a change.
+    The release names few changes. With a domain, every change between two values that exclude each other has a name.
     """
     if before is None or after is None or before == after:
         return ""
@@ -145,10 +159,10 @@ def _description(before: str | None, after: str | None, attribute_type: str, dom
 
 
 def action_transitions(view: ClipView) -> list[Change]:
-    """Return the timeline of each hand that touches different things at different keyframes, equal steps merged.
+    """Return the timeline of each hand that touches different things at different keyframes.
 
-    The contact at a keyframe is the most frequent contact of the window's frames that show the hand. A timeline begins
-    with the first contact.
+    Equal consecutive steps are merged. The contact at a keyframe is the most frequent contact over those frames of its
+    window that show the hand. A timeline begins with the first contact.
     """
     events: list[tuple[Hashable, list[Change]]] = []
     for hand in HANDS:
@@ -178,7 +192,7 @@ def action_transitions(view: ClipView) -> list[Change]:
 def _contact(
     view: ClipView, hand: str, contacts: list[ActiveRelation], categories: tuple[str, ...], keyframes: list[int]
 ) -> Change:
-    """Return the contact of a hand with objects at consecutive keyframes, as a change."""
+    """Return a hand's contact with objects at consecutive keyframes, as a change."""
     step_contacts = [
         contact
         for contact in contacts
@@ -192,7 +206,7 @@ def _contact(
 
 
 def relation_changes(view: ClipView) -> list[Change]:
-    """Return changes of persistent objects with a relation of place in only one of the windows.
+    """Return the relations of place that persistent objects have in only one of the two end windows.
 
     A relation holds in a window if it holds on at least half of the frames that show the object.
     """
@@ -221,7 +235,7 @@ def relation_changes(view: ClipView) -> list[Change]:
 
 
 def activity_progression(view: ClipView) -> list[Change]:
-    """Return activities that end, start and continue from one keyframe to the next, if they differ."""
+    """Return the activities that end, start and continue between two neighbouring keyframes whose activities differ."""
     events: dict[Hashable, list[Change]] = {}
     for (start, before), (end, after) in pairwise(zip(view.keyframes, view.activities, strict=True)):
         ended, started = sorted(set(before) - set(after)), sorted(set(after) - set(before))
@@ -258,7 +272,7 @@ def _new_change(
     objects: Iterable[str] = (),
     span: tuple[int, int] | None = None,
 ) -> Change:
-    """Return a change; without `span` it lies between the first and the last keyframe."""
+    """Return a change. Without `span`, the change lies between the first and the last keyframe."""
     start, end = span or (view.keyframes[0], view.keyframes[-1])
     return Change(
         category=category,
@@ -275,7 +289,7 @@ def _new_change(
 
 
 def _number_changes(events: Iterable[tuple[Hashable, list[Change]]]) -> list[Change]:
-    """Return the parts of all changes in order; changes with the same key become one change of all their objects."""
+    """Return the parts of all changes in order. Changes with the same key are merged, and their objects are joined."""
     merged: dict[Hashable, list[Change]] = {}
     for key, changes in events:
         for change, repeated in zip(merged.setdefault(key, changes), changes, strict=True):

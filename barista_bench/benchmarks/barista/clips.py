@@ -1,8 +1,8 @@
 """Clips of a video: a few keyframes, and the graph around each of them as arrays.
 
 The window of a keyframe is the video's frames within a distance of 2. An object is persistent if the first and the last
-window hold 2 annotations of it or more. An object that no keyframe shows counts as `unknown` in that clip, except as
-the target of a relation.
+window each contain at least 2 annotations of the object. An object that no keyframe shows counts as `unknown` in that
+clip, unless it is the target of a relation.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
 
 Keyframes = tuple[int, ...]
-"""Frame indices of a clip; the first of them is the clip's index."""
+"""Frame indices of a clip's keyframes. The first index is also the clip's index."""
 WINDOW = 2
-"""Frames before and after a keyframe."""
+"""Number of frames of a window before its keyframe, and after it."""
 MIN_ANNOTATIONS = 2
-"""Minimum number of annotations of a persistent object in a window."""
+"""Fewest annotations that a persistent object has in each end window."""
 _IDENTIFIER = re.compile(r"\s*\(#[0-9a-f][^)]*\)", re.IGNORECASE)
-"""An id that a display name carries, such as ` (#9492f2cd)`."""
+"""An id within a display name, such as ` (#9492f2cd)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class ClipSampling(Sampling):
     """The sampling of tasks about clips.
 
     Args:
-        frames: keyframes of a clip.
-        spacing: frames from one keyframe to the next.
-        seconds: duration of a clip, from its first keyframe to its last, at any frame rate; None uses `spacing`.
+        frames: number of keyframes of a clip.
+        spacing: number of frames from one keyframe to the next.
+        seconds: duration from a clip's first keyframe to its last, whatever the frame rate; None uses `spacing`.
     """
 
     frames: Count = 1
@@ -47,9 +47,9 @@ class ClipSampling(Sampling):
 
 
 def clips(video: VideoGraph, sampling: ClipSampling) -> Iterator[Keyframes]:
-    """Yield consecutive clips without overlap; the last may be shorter, but has at least 2 keyframes.
+    """Yield consecutive clips without overlap. The last clip may be shorter, but has at least 2 keyframes.
 
-    With a sampled frame range, only clips entirely inside it.
+    If a frame range is sampled, only clips that lie entirely inside it are yielded.
     """
     low, high = sampling.frame_range or (0, video.frame_count)
     spacing = _spacing(video, sampling)
@@ -61,12 +61,12 @@ def clips(video: VideoGraph, sampling: ClipSampling) -> Iterator[Keyframes]:
 
 
 def clip_span(video: VideoGraph, first: int, sampling: ClipSampling) -> tuple[int, int]:
-    """Return frames [start, stop) of the clip from `first` on, including the windows of its keyframes."""
+    """Return the frames [start, stop) of the clip that begins at `first`, including the windows of its keyframes."""
     return first - WINDOW, first + sampling.frames * _spacing(video, sampling) + WINDOW
 
 
 def _spacing(video: VideoGraph, sampling: ClipSampling) -> int:
-    """Return frames between two keyframes: the release's value, or from `sampling.seconds` and the frame rate."""
+    """Return the number of frames between two keyframes: `spacing`, or the value that follows from `seconds`."""
     if sampling.seconds is None:
         return sampling.spacing
     if not video.video.fps:
@@ -75,7 +75,10 @@ def _spacing(video: VideoGraph, sampling: ClipSampling) -> int:
 
 
 class ActiveRelation(NamedTuple):
-    """A relation range and the frames of the clip on which it holds; ends are indices of `VideoGraph.objects`."""
+    """A relation range, and the frames of the clip on which the relation holds.
+
+    `source` and `target` are indices of `VideoGraph.objects`.
+    """
 
     source: int
     target: int
@@ -86,11 +89,11 @@ class ActiveRelation(NamedTuple):
 
 
 class ClipView:
-    """One clip's part of the graph as arrays (object or range, frame), for the detectors.
+    """One clip's part of the graph as arrays for the detectors.
 
-    `frames` are the frames of all windows; `end_windows` are the columns of the first and of the last window;
-    `categories` are the objects' categories in this clip, by index of `VideoGraph.objects`; `annotations` counts each
-    object's annotations on each frame.
+    The arrays have one row per object or range and one column per frame. `frames` are the frames of all windows.
+    `end_windows` are the columns of the first window and of the last window. `categories` are the objects' categories
+    in this clip, by index of `VideoGraph.objects`. `annotations` counts each object's annotations on each frame.
     """
 
     def __init__(self, video: VideoGraph, keyframes: Keyframes) -> None:
@@ -114,19 +117,22 @@ class ClipView:
         self.persistent: NDArray[np.bool_] = is_named & first & last
 
     def window(self, first: int, last: int | None = None) -> slice:
-        """Return the columns from `WINDOW` frames before keyframe `first` to as many after it, or after `last`."""
+        """Return the columns of the windows around keyframes `first` to `last`; `last` defaults to `first`.
+
+        The slice begins `WINDOW` frames before `first` and ends `WINDOW` frames after `last`.
+        """
         last = first if last is None else last
         low, high = np.searchsorted(self.frames, [first - WINDOW, last + WINDOW + 1])
         return slice(int(low), int(high))
 
     def active_frames(self, table: Ranges, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (positions, frames) True where a range of an attribute or relation table covers a frame."""
+        """Return an array (positions, frames) that is True where a range of an attribute or relation covers a frame."""
         start, end = table.start[positions, None], table.end[positions, None]
         return (start <= self.frames) & (self.frames < end)
 
     @cached_property
     def relations(self) -> list[ActiveRelation]:
-        """Return relation ranges that hold on some frame, with both ends annotated there; in the order of the file."""
+        """Return the relation ranges that hold on some frame with both objects annotated, in the order of the file."""
         table = self.video.relations_table
         positions = table.positions_in(self.span)
         source, target = table.source[positions], table.target[positions]
@@ -139,12 +145,12 @@ class ClipView:
 
     @cached_property
     def contacts(self) -> list[ActiveRelation]:
-        """Return contacts of hands with objects."""
+        """Return the relations that are contacts of a hand with an object."""
         return [r for r in self.relations if r.type == HAND_RELATION and self.categories[r.source] in HANDS]
 
     @cached_property
     def activities(self) -> list[dict[str, list[int]]]:
-        """Return the names of the activities at each keyframe, with their rows in the file."""
+        """Return, for each keyframe, the names of its activities with their rows in the file."""
         active: list[dict[str, list[int]]] = []
         for keyframe in self.keyframes:
             names: dict[str, list[int]] = {}
@@ -160,5 +166,5 @@ class ClipView:
         return self.video.objects[relation.target].category
 
     def ids(self, objects: Iterable[int]) -> list[str]:
-        """Return ids of objects given by index, each once."""
+        """Return the ids of objects, given by index, without repetitions."""
         return list(dict.fromkeys(self.video.objects[index].id for index in objects))

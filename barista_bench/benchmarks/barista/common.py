@@ -1,7 +1,8 @@
-"""Shared by BARISTA's tasks: the release's wording, its even choice of frames, priors.
+"""Code shared by BARISTA's tasks: the release's wording, and its choice of evenly spaced frames.
 
-A benchmark whose examples are alike can be answered without looking. How well, is what the tasks' `prior_answer`
-measures: it knows how the true answers of other videos are distributed, and of the example only its question.
+If the examples of a benchmark resemble each other, a model can answer without looking at the frames. Each task's
+`prior_answer` measures how well. It knows how the true answers of other videos are distributed. Of the example itself
+it knows only the question.
 """
 
 from __future__ import annotations
@@ -15,23 +16,29 @@ from barista_bench.scene_graph.domain import Domain, load_domain
 
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
 RELEASED_WORDING = "release@4086ce5"
-"""What the release's own wording is called: its commit."""
+"""Name of the release's wording: the commit of the release."""
 
 
 def domain_called(name: str | None) -> Domain:
-    """The domain of a file; coffee making's for None and `default`. Raises ConfigError for no such file."""
+    """Return the domain in a file; None and `default` stand for coffee making.
+
+    Raises ConfigError if there is no such file.
+    """
     return load_domain(None if name in (None, "default") else Path(name))
 
 
 def frozen_sentence(task: Task, **values: str) -> str:
-    """The sentence that the release freezes with an example, in the task's wording, or in ours where that has none."""
+    """Return the sentence that the release freezes with an example.
+
+    The sentence comes from the task's wording. If that wording lacks the sentence, it comes from the packaged wording.
+    """
     has_it = FROZEN_QUESTION in task.prompts.extra
     texts = task.prompts if has_it else packaged_prompts(task.prompt_package, task.name)
     return texts.text(FROZEN_QUESTION, **values)
 
 
 def thin_frames(frames: Frames, fraction: float) -> Frames:
-    """The even part of the frames that the release keeps: of a single one, that before the middle.
+    """Return the evenly spaced frames that the release keeps. A single frame comes from just before the middle.
 
     >>> import numpy as np
     >>> thin_frames(np.arange(10), 0.1).tolist(), thin_frames(np.arange(10), 0.3).tolist()
@@ -44,9 +51,9 @@ def thin_frames(frames: Frames, fraction: float) -> Frames:
 
 
 def even_places(length: int, count: int) -> list[int]:
-    """The release's even positions: `i * last // (count - 1)`; a single one stands in the middle, the later of two.
+    """Return the release's evenly spaced positions, `i * last // (count - 1)`. A single position is the later middle.
 
-    Not `media/frame_choice`'s `evenly_spaced`: where there are fewer places than asked for, some come more than once.
+    Unlike `evenly_spaced` of `media/frame_choice`, this function repeats positions if `count` exceeds `length`.
 
     >>> even_places(10, 4), even_places(10, 1)
     ([0, 3, 6, 9], [5])

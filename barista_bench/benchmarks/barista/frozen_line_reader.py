@@ -1,9 +1,9 @@
-"""Reads lines that the release froze as our examples, task by task; the inverse of `released_sets.py`.
+"""Converts frozen lines of the release to examples of this package, task by task; the inverse of `released_sets.py`.
 
-Boxes are frozen on an integer grid without pixel boxes, so the paper's protocol, which scores pixel boxes, refuses such
-examples. Data that only annotations hold and no line needs (activities, device, evidence, ...) stays empty: the same
-file gives the same example everywhere. Frame sizes, masks and the vocabulary of relations come from the release, beside
-the file.
+Frozen boxes lie on an integer grid, and boxes in pixels are missing. The paper's protocol scores boxes in pixels and
+therefore refuses such examples. Some fields come only from annotations, and no line needs them (activities, device,
+evidence, ...). They stay empty, so that the same file gives the same example everywhere. Frame sizes, masks and the
+vocabulary of relations come from the release, which is needed in addition to the file.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from barista_bench.scene_graph import SceneObject
 from barista_bench.scene_graph.domain import load_domain
 
 UNSTATED = "unknown"
-"""Replaces fields that analysis groups by and a released line omits."""
+"""Value of fields that analysis groups by and that a released line omits."""
 _COMMON = FrameMetadata(UNSTATED, UNSTATED, [], [], UNSTATED, 0, 0.0)
 _MARK_LINE = re.compile(r"\s*(\d{1,6}): (.*)", re.DOTALL)
 
@@ -58,7 +58,7 @@ StatedBox = Annotated[list[int | float], msgspec.Meta(min_length=4, max_length=4
 
 
 class _GridBoxes(msgspec.Struct, kw_only=True):
-    """Fields of lines with true boxes: [x0, y0, x1, y1] from 0 to `bbox_scale`."""
+    """Fields of lines with true boxes, which are [x0, y0, x1, y1] from 0 to `bbox_scale`."""
 
     frame_width: Side
     frame_height: Side
@@ -70,7 +70,7 @@ class _GridBoxes(msgspec.Struct, kw_only=True):
         return self.frame_width, self.frame_height
 
     def target(self, name: str, value: Json) -> Fields:
-        """Return the target of an example, which has no boxes in pixels."""
+        """Return the target of an example. The target has no boxes in pixels."""
         return {name: value, "bbox_format": self.bbox_format, "bbox_scale": self.bbox_scale}
 
     def check_boxes(self, boxes: Sequence[list[int]]) -> None:
@@ -127,7 +127,7 @@ class _Activity(msgspec.Struct):
 
 
 class _Segment(msgspec.Struct):
-    """Metadata of an activity line: frames count from 0, the end is unchanged from the file."""
+    """Metadata of an activity line. Frames count from 0, and the end frame is the file's."""
 
     segment_frame_start: int
     segment_frame_end: int
@@ -154,8 +154,8 @@ def import_example(task: type[Task], line: FrozenLine, root: ReleaseRoot) -> Exa
     """Read one released line as our example.
 
     Raises:
-        DataError: a field is missing or invalid, or the release below `root` lacks data that the line omits; names the
-            field.
+        DataError: a field is missing or invalid, or the release at `root` lacks data that the line omits. The message
+            names the field.
     """
     return _READERS[task](line, root)
 
@@ -173,7 +173,7 @@ def _example(
 ) -> Example:
     """Return an example of a line.
 
-    Evidence except object ids is unknown: lists stay empty, and rows of the file are -1.
+    All evidence except object ids is unknown: lists stay empty, and rows of the file are -1.
     """
     unknown: dict[object, Json] = {str: "", Int64: -1}
     kinds = field_types(task.evidence_type)
@@ -249,7 +249,7 @@ def _read_referring(line: FrozenLine, root: ReleaseRoot) -> Example:
 
 
 def _facts(subject: _DescribedObject) -> FrameFacts:
-    """Return only the line's facts about its object, which has index 0; rows of the file are unknown: -1."""
+    """Return the line's facts about its object, which has index 0. Rows of the file are unknown and therefore -1."""
     others = {item.target_object_id: item.target_category for item in subject.relations}
     objects = (SceneObject(subject.object_id, subject.category), *(SceneObject(*other) for other in others.items()))
     numbers = {object_id: number for number, object_id in enumerate(others, start=1)}

@@ -1,12 +1,12 @@
 """Phrase grounding (paper, sections 4.2.1, A.1 and A.2.1; released rules, docs/upstream/barista.md).
 
 Given a frame and a phrase such as `white coffee cup held by the left hand`, the model boxes every object that the
-phrase describes. Scored by COCO's mean average precision: each example is an image, its category the label, all
-confidences are 1. By the paper's protocol a detector may give confidences (`BoxStatistics`).
+phrase describes. The score is COCO's mean average precision. Each example counts as an image, its category is the
+label, and all confidences are 1. Under the paper's protocol a detector may give confidences (`BoxStatistics`).
 
-The choice of frames and categories does not depend on the sampled relations in phrases. Mean average precision of
-answers without confidences depends on the order of the examples: as in the release this is the order of the frozen set.
-`tie_spread` gives the scores of other orders, and the F1 scores depend on no order. Differences between release and
+The choice of frames and categories does not depend on the relations that are sampled for phrases. Without confidences,
+mean average precision depends on the order of the examples. As in the release, this is the order of the frozen set.
+`tie_spread` gives the scores of other orders. The F1 scores do not depend on the order. Differences between release and
 paper are in `protocols.yaml`.
 """
 
@@ -63,7 +63,7 @@ Boxes = list[PixelBox]
 
 
 class GroundingInputs(Inputs):
-    """The size of the frame is in pixels."""
+    """The frame's size is in pixels."""
 
     phrase: str
     category: str
@@ -72,7 +72,11 @@ class GroundingInputs(Inputs):
 
 
 class GroundingTarget(Target, kw_only=True):
-    """[x0, y0, x1, y1] in pixels as annotated, which released files lack, and on the grid of 0..`bbox_scale`."""
+    """The true boxes as [x0, y0, x1, y1].
+
+    `boxes` are in pixels as annotated; released files lack them. `ground_truth_boxes` are on the grid of
+    0..`bbox_scale`.
+    """
 
     boxes: list[PixelBox] | None = None
     ground_truth_boxes: list[GridBox]
@@ -81,7 +85,7 @@ class GroundingTarget(Target, kw_only=True):
 
 
 class GroundingMetadata(FrameMetadata):
-    """The kind of the phrase, and the number of its objects."""
+    """The words of the phrase, and the number of objects that it describes."""
 
     category: str
     colors: list[str]
@@ -91,7 +95,7 @@ class GroundingMetadata(FrameMetadata):
 
 
 class GroundingEvidence(Evidence):
-    """Objects, and rows of the annotation file."""
+    """The objects that the phrase describes or mentions, and rows of the annotation file."""
 
     object_ids: list[str]
     related_object_id: str
@@ -105,13 +109,13 @@ class GroundingSampling(FrameSampling):
     """The sampling of phrases on frames.
 
     Args:
-        sampling_seed: of the sample of relations for phrases, over all videos; None takes `seed`.
-        fraction: of each video's candidate frames, evenly spaced.
-        in_activities: only frames inside an activity.
-        with_relations: only frames with a relation.
-        min_area: smaller objects, by box in square pixels, are skipped.
-        domain: file of a domain's words and phrases (`default`, None: coffee making).
-        box_scale: true boxes are integers from 0 to this value, which a full side of the frame maps to.
+        sampling_seed: seed for sampling the relations in phrases, over all videos; None takes `seed`.
+        fraction: share of each video's candidate frames to keep, evenly spaced.
+        in_activities: use only frames inside an activity.
+        with_relations: use only frames with a relation.
+        min_area: skip objects whose box has a smaller area in square pixels.
+        domain: file of a domain's words and phrases; `default` and None stand for coffee making.
+        box_scale: true boxes are integers from 0 to this value, which corresponds to the full side of the frame.
     """
 
     sampling_seed: int | None = None
@@ -142,10 +146,10 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     evidence_type = GroundingEvidence
 
     def candidates(self, video: VideoGraph, sampling: GroundingSampling) -> Iterator[Candidate]:
-        """Yield categories, sorted, whose relation or colour a phrase can name, for each frame, evenly thinned.
+        """Yield, for each frame kept, the sorted categories with a relation or colour that a phrase can name.
 
-        `numbers` are the key counts of the category's objects with keys; `item` is the described object's index among
-        them, -1 if it has no key.
+        Frames are thinned evenly. `numbers` counts the keys of each object of the category that has keys. `item` is the
+        index of the described object among those objects, or -1 if it has no key.
         """
         view = _View(video, sampling)
         objects, is_large = video.instances_table.object, view.is_large
@@ -165,7 +169,10 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
                     yield Candidate(video.video_id, frame, category, place, tuple(filter(None, counts)))
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: GroundingSampling) -> str | None:
-        """Return why annotation is incomplete: it lacks things of the category, or facts that distinguish them."""
+        """Return a reason why annotation may be incomplete on the frame, or None.
+
+        Annotation may lack objects of the category, or facts that distinguish them.
+        """
         span = candidate.frame, candidate.frame + 1
         if not video.coverage.covers_category(candidate.group, *span):
             return "its source does not mark everything of the category there"
@@ -176,10 +183,10 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: GroundingSampling
     ) -> Iterator[Candidate]:
-        """Sample the relation that each phrase names: `item` is then its key, -1 for none.
+        """Sample the relation that each phrase names. `item` becomes the index of its key, or -1 without a key.
 
-        One generator serves all videos, and each object with a key draws a number from it, described or not, as in the
-        release.
+        One generator serves all videos. As in the release, it draws a number for each object with a key, whether or not
+        the phrase describes the object.
         """
         rng = sampling.generator(sampling.sampling_seed)
         for candidate in candidates:
@@ -202,7 +209,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return answered boxes; by the paper's protocol with confidences if the answer has them."""
+        """Return the answered boxes. Under the paper's protocol they have confidences if the answer has them."""
         return (read_boxes if self.follows_paper else read_released)(text, inputs, box_format)
 
     def as_target(self, example: Example, prediction: Prediction) -> GroundingTarget | None:
@@ -216,9 +223,9 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return json.dumps({"bboxes": [write_grid(box, example.inputs, box_format, scale) for box in grid]})
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return usual boxes of the phrase's category, in the usual number; else of objects of any category.
+        """Return the usual number of boxes at their usual places for the phrase's category.
 
-        Without other videos, return the centre box.
+        For an unseen category, return the usual boxes of all categories. Without other videos, return the centre box.
         """
         by_category = usual_boxes_by_category(others)
         boxes = by_category.get(GroundingInputs.of(example).category, by_category.get("", [list(CENTRE_ON_GRID)]))
@@ -231,7 +238,10 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return GroundingInputs.of(example).category
 
     def true_boxes(self, example: Example) -> Boxes:
-        """Return the true boxes in pixels: from the frozen grid, or as annotated (paper, A.1)."""
+        """Return the true boxes in pixels.
+
+        Boxes are converted from the frozen grid, or are as annotated under the paper's protocol (paper, A.1).
+        """
         target = GroundingTarget.of(example)
         if self.follows_paper:
             return require_annotated(target.boxes, "boxes", example.example_id)
@@ -240,7 +250,10 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
 
 @remember
 def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
-    """Return usual boxes of each category, on the grid of 0..1000; the empty name has the boxes of all categories."""
+    """Return the usual boxes of each category on the grid of 0..1000.
+
+    The empty name has the usual boxes of all categories together.
+    """
     by_category: dict[str, list[Boxes]] = defaultdict(list)
     for example in examples:
         target = GroundingTarget.of(example)
@@ -253,8 +266,8 @@ def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
 class _View:
     """The facts of one video for grounding: relations and colours by frame, and the phrase of a candidate.
 
-    `keys` and `colors` are facts that phrases may name, in the order of the file: the position of a range, the object's
-    index, and the key, or the colour and its row.
+    `keys` and `colors` list the facts that phrases may name, in the order of the file. An entry has the position of its
+    range and the index of its object. It also has the key, or the colour and the colour's row.
     """
 
     def __init__(self, video: VideoGraph, sampling: GroundingSampling) -> None:
@@ -284,7 +297,7 @@ class _View:
         return thin_frames(frames, sampling.fraction)
 
     def counts(self, frames: Frames) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
-        """Yield each frame with boxes, and (objects,) how many keys and colours an object has there for a phrase."""
+        """Yield each frame with boxes, and for each object the numbers of keys and of colours that a phrase may use."""
         objects = len(self.video.objects)
         for part in in_parts(self.arrays.with_boxes(frames), objects + len(self.relations) + len(self.attributes)):
             related = self.arrays.active_relations(self.relations, part)
@@ -300,7 +313,7 @@ class _View:
             yield from zip(part.tolist(), keys.T, colors.T, strict=True)
 
     def phrase(self, candidate: Candidate) -> Phrase:
-        """Return the phrase of a candidate whose key has been sampled."""
+        """Return the phrase of a candidate for which a key has been sampled."""
         frame, category = np.array([candidate.frame]), candidate.group
         related = self.arrays.active_relations(self.relations, frame)[:, 0]
         stated = self.arrays.active_attributes(self.attributes, frame)[:, 0]
@@ -356,15 +369,16 @@ def _example(arrays: FrameArrays, candidate: Candidate, phrase: Phrase, scale: i
     )
 
 
-# A match can begin only where a run of digits does: looking for it inside of long runs would take quadratic time.
+# A match can begin only at the start of a run of digits. Trying every position of a long run would take quadratic time.
 _FOUR_INTEGERS = re.compile(r"(?<!\d)(\d++)" + r"\s*+,\s*+(\d++)" * 3)
 
 
 @refuse_unbounded
 def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """Return boxes of a JSON object's list `bboxes` (else `boxes`), else every four runs of digits.
+    """Return the boxes in the list `bboxes` (else `boxes`) of a JSON object, else one box for every four integers.
 
-    In the list, entries with four numbers or more count, by their first four. `written` are the boxes as answered.
+    Entries of the list count if they have at least four numbers; the first four are used. `written` holds the boxes as
+    the model wrote them.
     """
     body = released_body(text)
     try:

@@ -1,11 +1,11 @@
 """Egocentric hand-object interaction (paper, section A.2.2; released rules, docs/upstream/barista.md).
 
 The model sees one frame and reports each object that the wearer's hands act on, with its box, the hands' boxes, and the
-type of the hands. Scored by the F1 of interactions matched through their objects' boxes.
+type of the hands. The score is the F1 of interactions, which are matched by the boxes of their objects.
 
-Interactions, and the hands of each, follow the order of the file's relations. Objects of category `unknown` count: no
-rule of this task excludes them. The fraction of frames is taken video by video, before interactions are determined.
-Differences between release and paper are in `protocols.yaml`.
+Interactions, and the hands of an interaction, follow the order of the file's relations. Objects of category `unknown`
+count, because no rule of this task excludes them. The fraction of frames is taken video by video, before interactions
+are determined. Differences between release and paper are in `protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ from barista_bench.scene_graph import VideoGraph
 
 
 class HandObjectMetadata(FrameMetadata):
-    """`interactions` is a count; the other lists are sorted, each entry once."""
+    """`interactions` is a count. The lists are sorted and have no repeated entries."""
 
     interactions: int
     hand_types: list[str]
@@ -90,7 +90,7 @@ class HandObjectMetadata(FrameMetadata):
 
 
 class HandObjectEvidence(Evidence):
-    """Objects acted on, hands, and rows of the annotation file."""
+    """The objects acted on, the hands, and rows of the annotation file."""
 
     object_ids: list[str]
     hand_ids: list[str]
@@ -99,11 +99,11 @@ class HandObjectEvidence(Evidence):
 
 
 class InteractionStatistics(SumStatistics):
-    """Scores pooled over frames. Sums over all frames are added pair by pair, as in the release, not frame by frame.
+    """Scores pooled over frames. As in the release, sums over all frames are added pair by pair, not frame by frame.
 
     Args:
-        frames: (S,) matched frames.
-        groups: (S,) for each true interaction of a frame, the groups of the tables `per_hand_type`, `per_category`.
+        frames: (S,) the scores of the matched frames.
+        groups: (S,) the groups of each true interaction of a frame, for the tables `per_hand_type` and `per_category`.
     """
 
     def __init__(self, frames: Sequence[FrameScore], groups: Sequence[Sequence[Sequence[Group]]]) -> None:
@@ -127,9 +127,9 @@ class HandObjectSampling(FrameSampling):
     """The sampling of frames with acting hands.
 
     Args:
-        fraction: of each video's candidate frames, evenly spaced.
-        relation_type: relations of this type are a hand's interactions.
-        box_scale: true boxes are integers from 0 to this value, which a full side of the frame maps to.
+        fraction: share of each video's candidate frames to keep, evenly spaced.
+        relation_type: type of the relations that are a hand's interactions.
+        box_scale: true boxes are integers from 0 to this value, which corresponds to the full side of the frame.
     """
 
     fraction: Annotated[float, Meta(gt=0, le=1)] = 1.0
@@ -162,7 +162,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: HandObjectSampling) -> Iterator[Candidate]:
-        """Yield frames where a hand acts on an object, evenly thinned over the video's frames."""
+        """Yield the frames where a hand acts on an object, after thinning the video's frames evenly."""
         arrays = FrameArrays(video)
         frames = thin_frames(arrays.frames(sampling), sampling.fraction)
         for frame in arrays.find_related(contact_ranges(video, sampling.relation_type), frames).tolist():
@@ -186,9 +186,9 @@ class HandObject(GraphTask[HandObjectSampling]):
         return (read_by_paper if self.follows_paper else read_released)(text, inputs, box_format)
 
     def statistics(self, samples: Sequence[Scored]) -> InteractionStatistics:
-        """Return scores pooled over frames and means over matched pairs; an unreadable answer has no interactions.
+        """Return scores pooled over frames and means over matched pairs. An unreadable answer has no interactions.
 
-        `per_hand_type` and `per_category` give the fraction of true interactions found, and their quality.
+        `per_hand_type` and `per_category` give the share of true interactions found, and the quality of their boxes.
         """
         targets = [InteractionTarget.of(sample.example) for sample in samples]
         return InteractionStatistics(
@@ -216,9 +216,12 @@ class HandObject(GraphTask[HandObjectSampling]):
         return super().asked_facts(example) if len(InteractionTarget.of(example).interactions) == 1 else {}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return wrong and loose hands of the matched interactions, and the objects' boxes of the others."""
+        """Return failures of hands in matched interactions, and failures of object boxes in unmatched interactions.
+
+        A matched interaction fails if its hand type is wrong or the IoU of its hands is too low.
+        """
         objects = [item.object_id for item in InteractionTarget.of(example).interactions]
-        ids = [(name,) if name else () for name in objects]  # released files may leave them out
+        ids = [(name,) if name else () for name in objects]  # released files may omit object ids
         pairs = self.frame_score(example, prediction).pairs
         failures = [AnswerFailure("wrong_hand", ids[pair.reference]) for pair in pairs if not pair.hand_type_right]
         failures += [
@@ -254,19 +257,22 @@ class HandObject(GraphTask[HandObjectSampling]):
         return _answer_text(target.interactions, example.inputs, box_format, target.bbox_scale)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Return one random interaction, with as many hands as its type requires."""
+        """Return one random interaction with as many hands as its random type requires."""
         hand_type = rng.choice(HAND_TYPES)
         object_box, *hands = [random_grid_box(rng) for _ in range(3 if hand_type == "both" else 2)]
         return _answer_text([BoxedInteraction(hands, object_box, hand_type)], example.inputs, box_format)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the most frequent contact of hands, at its usual place; without other videos, as `centre_answer`."""
+        """Return the most frequent combination of interactions at their usual places.
+
+        Without other videos, return `centre_answer`.
+        """
         items = usual_interactions(others)
         return _answer_text(items, example.inputs, box_format) if items else self.centre_answer(example, box_format)
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """Return one interaction whose object and only hand (a right hand) both fill the middle."""
-        middle = BoxedInteraction([list(CENTRE_ON_GRID)], list(CENTRE_ON_GRID), "right")  # the commoner hand
+        """Return one interaction of a right hand. The boxes of hand and object both fill the middle of the frame."""
+        middle = BoxedInteraction([list(CENTRE_ON_GRID)], list(CENTRE_ON_GRID), "right")  # the more frequent hand
         return _answer_text([middle], example.inputs, box_format)
 
     def answer_schema(self, example: Example) -> Fields:
@@ -276,7 +282,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return {"type": "array", "items": object_schema({"hand_boxes": hands, "object_box": box, "hand_type": kind})}
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """Return hands and the objects that they act on."""
+        """Return the boxes of the hands, and of the objects that they act on."""
         names = (item.category for item in InteractionTarget.of(example).interactions)
         interactions: list[tuple[OverlayKind, BoxedInteraction, str]] = [
             *(("reference", item, name) for item, name in zip(self._reference(example), names, strict=True)),
@@ -289,13 +295,16 @@ class HandObject(GraphTask[HandObjectSampling]):
         )
 
     def frame_score(self, example: Example, prediction: Prediction | None) -> FrameScore:
-        """Return the score of one frame in pixels, matched by the protocol's rule."""
+        """Return the score of one frame in pixels. The protocol determines how interactions are matched."""
         answered = None if prediction is None else [item.write() for item in answered_interactions(prediction)]
         reference = [item.write() for item in self._reference(example)]
         return score_frame(answered, reference, matching="highest_first" if self.follows_paper else "greedy")
 
     def _reference(self, example: Example) -> list[BoxedInteraction]:
-        """Return the true interactions in pixels: from the frozen grid, or as annotated (paper, A.1)."""
+        """Return the true interactions in pixels.
+
+        Boxes are converted from the frozen grid, or are as annotated under the paper's protocol (paper, A.1).
+        """
         target, name = InteractionTarget.of(example), example.example_id
         if self.follows_paper:
             return [
@@ -355,7 +364,7 @@ def _example(arrays: FrameArrays, frame: int, actions: Sequence[HandAction], sca
 def _answer_text(
     items: Sequence[BoxedInteraction | TrueInteraction], inputs: Fields, box_format: BoxFormat, scale: int = GRID
 ) -> str:
-    """Write interactions on the grid of 0..scale as a model does."""
+    """Write interactions, whose boxes lie on the grid of 0..scale, as a model would."""
     boxed = (map_boxes(item, lambda box: write_grid(box, inputs, box_format, scale)) for item in items)
     return json.dumps([item.write() for item in boxed])
 

@@ -1,4 +1,4 @@
-"""Hand-object interactions: from the graph, in examples and answers, read by either protocol.
+"""Hand-object interactions: reads them from the graph, from examples, and from answers under either protocol.
 
 The objects, the hands and their action depend only on relations, not on boxes (`actions_at`).
 """
@@ -35,7 +35,10 @@ from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS
 
 
 class BoxedInteraction(TypedFields):
-    """An interaction. Boxes are [x0, y0, x1, y1], in pixels in predictions, on the grid of 0..1000 in exemplars."""
+    """An interaction with boxes [x0, y0, x1, y1].
+
+    Predictions have boxes in pixels. Exemplars have boxes on the grid of 0..1000.
+    """
 
     hand_boxes: list[PixelBox]
     object_box: PixelBox
@@ -43,13 +46,16 @@ class BoxedInteraction(TypedFields):
 
 
 class BoxedInteractions(TypedFields):
-    """A prediction."""
+    """The interactions of a prediction."""
 
     interactions: list[BoxedInteraction]
 
 
 class TrueInteraction(TypedFields):
-    """A true interaction: boxes on the grid of 0..`bbox_scale`, and in pixels, which released files lack."""
+    """A true interaction with boxes on the grid of 0..`bbox_scale` and in pixels.
+
+    Released files lack the boxes in pixels.
+    """
 
     object_id: str
     category: str
@@ -74,7 +80,7 @@ EXEMPLARS: dict[str, list[BoxedInteraction]] = {
         BoxedInteraction([[530, 268, 688, 441]], [409, 330, 561, 574], "right"),
     ],
 }
-"""The three inline exemplars (paper, A.2.2: right hand, both hands, two interactions), on the grid."""
+"""The three exemplars in the prompt, on the grid (paper, A.2.2: right hand, both hands, two interactions)."""
 
 
 def answered_interactions(prediction: Prediction | None) -> list[BoxedInteraction]:
@@ -83,10 +89,10 @@ def answered_interactions(prediction: Prediction | None) -> list[BoxedInteractio
 
 @remember
 def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
-    """Return the most frequent combination of hand types, each interaction at its mean place in it, on the grid.
+    """Return the most frequent combination of hand types, each interaction at its mean place on the grid.
 
-    Interactions of a frame are paired by hand type, then from left to right; hands as in `usual_boxes`. Empty without
-    examples.
+    Only frames with this combination count. Their interactions are paired by hand type, then from left to right. Hands
+    are paired as in `usual_boxes`. Without examples, the list is empty.
     """
     frames = []
     for target in map(InteractionTarget.of, examples):
@@ -109,7 +115,7 @@ def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
 
 @dataclass(frozen=True, slots=True)
 class HandAction:
-    """Contact of hands with one object; `target` and `hands` are indices in `VideoGraph.objects`."""
+    """A contact of hands with one object. `target` and `hands` are indices in `VideoGraph.objects`."""
 
     target: int
     hands: tuple[int, ...]
@@ -119,7 +125,7 @@ class HandAction:
 
 
 def hand_side(category: str) -> str | None:
-    """Return the side of a hand, left or right; None for other things.
+    """Return the side of a hand, left or right; None if the category is not a hand.
 
     >>> hand_side(" Left hand"), hand_side("handle")
     ('left', None)
@@ -128,7 +134,7 @@ def hand_side(category: str) -> str | None:
 
 
 def contact_ranges(video: VideoGraph, relation_type: str = HAND_RELATION) -> list[int]:
-    """Return positions in the relations table where a hand acts on an object, in the order of the file."""
+    """Return the positions in the relations table where a hand acts on an object, in the order of the file."""
     table = video.relations_table
     kinds = [i for i, (kind, _) in enumerate(table.labels) if kind == relation_type]
     hands = [i for i, item in enumerate(video.objects) if hand_side(item.category)]
@@ -136,9 +142,9 @@ def contact_ranges(video: VideoGraph, relation_type: str = HAND_RELATION) -> lis
 
 
 def actions_at(arrays: FrameArrays, frame: int, contacts: Sequence[int]) -> list[HandAction]:
-    """Return all actions of hands on a frame by object: several hands on one object are one interaction.
+    """Return the actions of hands on a frame, one per object. Several hands on one object are one interaction.
 
-    `contacts`: the result of `contact_ranges`.
+    `contacts` is the result of `contact_ranges`.
     """
     by_target: dict[int, list[int]] = defaultdict(list)
     for number in np.flatnonzero(arrays.active_relations(contacts, np.array([frame]))).tolist():
@@ -162,9 +168,9 @@ def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> HandAct
 
 @refuse_unbounded
 def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """Read the complete answer as a JSON list, else the first list whose entries are all interactions.
+    """Read the complete answer as a JSON list, else the first list that contains only interactions.
 
-    An empty list means no interactions. `written` are the interactions as answered.
+    An empty list means no interactions. `written` holds the interactions as the model wrote them.
     """
     body = released_body(text)
     whole_list = released_array(body)
@@ -177,7 +183,7 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
 
 
 def read_by_paper(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """Read like `read_released`, but numbers must be JSON numbers within bounds, and nested arrays are ignored.
+    """Read interactions like `read_released`, but only JSON numbers within bounds count, and nested arrays are ignored.
 
     A truncated list is read up to its last complete entry.
     """
@@ -198,7 +204,7 @@ _NO_LIST = ParseError("the answer holds no JSON array of valid interactions")
 def map_boxes(
     item: BoxedInteraction | TrueInteraction, convert: Callable[[Sequence[float]], Sequence[float]]
 ) -> BoxedInteraction:
-    """Return the interaction with converted boxes; for a true interaction, the boxes on its grid."""
+    """Return the interaction with converted boxes. For a true interaction, the boxes on the grid are converted."""
     hands = [list(convert(box)) for box in item.hand_boxes]
     return BoxedInteraction(hands, list(convert(item.object_box)), item.hand_type)
 
@@ -206,7 +212,7 @@ def map_boxes(
 def _read_entries(
     entries: Sequence[object], read_boxes: Callable[[list[object]], list[list[float]] | None]
 ) -> list[BoxedInteraction] | None:
-    """Read the entries of an answer, with boxes by `read_boxes`; None unless all are valid."""
+    """Read the entries of an answer, converting boxes with `read_boxes`; None unless all entries are valid."""
     interactions: list[BoxedInteraction] = []
     for entry in entries:
         fields = entry if isinstance(entry, dict) else {}

@@ -1,7 +1,7 @@
-"""Phrases that identify objects of one category on one frame: colours, category, one relation.
+"""Phrases that identify objects of one category on one frame by colours, category and one relation.
 
-For example `white coffee cup held by left hand`. The release's rule determines the phrase and its objects
-(docs/upstream/barista.md, "Grounding"); the domain file determines the relations and their words.
+An example is `white coffee cup held by left hand`. The release's rule determines the phrase and its objects
+(docs/upstream/barista.md, "Grounding"). The domain file determines the relations and their words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from barista_bench.scene_graph.video_graph import UNNAMED
 
 
 class RelationKey(NamedTuple):
-    """A relation that a phrase may name: `value` in lower case, `words` as in `held by left hand`, row in the file."""
+    """A relation that a phrase may name.
+
+    `value` is in lower case. `words` are the relation's words in the phrase, such as `held by left hand`. `row` is the
+    relation's row in the file.
+    """
 
     value: str
     related: SceneObject
@@ -24,13 +28,13 @@ class RelationKey(NamedTuple):
     row: int
 
     def fits(self, other: RelationKey) -> bool:
-        """Return True if a phrase with the other key includes an object with this key; direction does not count."""
+        """Return True if a phrase with the other key includes an object with this key. Direction is ignored."""
         return self.value == other.value and self.related.category == other.related.category
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedObject:
-    """One annotation of an object on a frame; `position` is its place in the instances table.
+    """One annotation of an object on a frame. `position` is the annotation's position in the instances table.
 
     `colors` maps each usable colour to the row of its attribute. `keys` follow the order of the frame's relations; a
     relation that is stated twice appears twice.
@@ -43,7 +47,7 @@ class DescribedObject:
 
 
 Phrase = tuple[str, RelationKey | None, list[DescribedObject]]
-"""The text of a phrase, the key that it names, and all annotations that it means."""
+"""The text of a phrase, the key that the phrase names, and all annotations that the phrase describes."""
 
 
 def make_phrase(group: Sequence[DescribedObject], choice: int) -> Phrase:
@@ -51,7 +55,7 @@ def make_phrase(group: Sequence[DescribedObject], choice: int) -> Phrase:
 
     Args:
         group: the category's objects in the order of the file.
-        choice: the described object's key in the phrase; -1 if it has no key.
+        choice: index of the described object's key that the phrase names; -1 if the object has no key.
     """
     subject = group[subject_index([len(item.keys) for item in group], [len(item.colors) for item in group])]
     key = subject.keys[choice] if choice >= 0 else None
@@ -66,7 +70,7 @@ def make_phrase(group: Sequence[DescribedObject], choice: int) -> Phrase:
 
 
 def subject_index(keys: Sequence[int], colors: Sequence[int]) -> int:
-    """Return the index of the described object: with a key, then with the most colours; the first at a tie.
+    """Return the index of the described object. Having a key counts first, then the number of colours, then the order.
 
     >>> subject_index([0, 2, 1], [3, 1, 1])
     1
@@ -75,7 +79,7 @@ def subject_index(keys: Sequence[int], colors: Sequence[int]) -> int:
 
 
 def is_color(value: str, category: str, rules: PhraseRules) -> bool:
-    """Return True if a phrase may name this colour: `skin` is not informative, and `milk` repeats a milk carton.
+    """Return True if a phrase may name this colour. `skin` is not informative, and `milk` only repeats `milk carton`.
 
     >>> rules = PhraseRules({}, {}, no_color=("skin",))
     >>> [is_color(*pair, rules) for pair in (("red", "button"), ("skin", "left hand"), ("Milk", "milk carton"))]
@@ -85,7 +89,10 @@ def is_color(value: str, category: str, rules: PhraseRules) -> bool:
 
 
 def range_keys(video: VideoGraph, position: int, rules: PhraseRules) -> Iterator[tuple[int, RelationKey]]:
-    """Yield the entries of a relation range in the keys of its ends: object index and key, the source first."""
+    """Yield (object index, key) for both ends of a relation range, the source first.
+
+    An end has a key only if the phrase rules have words for the relation and the other end is named.
+    """
     table = video.relations_table
     source, target = int(table.source[position]), int(table.target[position])
     _, stated_value, _, _, row = table.entry(position)

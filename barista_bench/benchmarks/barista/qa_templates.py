@@ -1,7 +1,7 @@
-"""Question-answer pairs about the changes of a clip: written by templates, or read from a model's file.
+"""Question-answer pairs about the changes of a clip. Templates write them, or they are read from a model's file.
 
-Templates cover exactly the detected changes. Their answers have `FEWEST_WORDS` words or more, the length below which a
-model's answer is dropped before it is written to a file, as in the release.
+The answers of templates name exactly the detected changes and have at least `FEWEST_WORDS` words. As in the release, a
+shorter answer of a model is dropped before the pairs are written to a file.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from barista_bench.scene_graph.video_graph import UNNAMED
 FEWEST_WORDS = 16
 SUFFIX = "_qa_pairs.jsonl"
 PROVENANCE_FILE = "provenance.json"
-"""A file beside the pairs of `barista-bench generate questions`, with their model, prompt, time and videos."""
+"""A file beside the pairs of `barista-bench generate questions`, with model, prompt, time and videos."""
 MAX_LINE = 2**22
-"""Limit in bytes of one line, and of the provenance."""
+"""Maximum number of bytes of one line, and of the provenance file."""
 _REMEDY = 'write {"clip_index", "frame_indices", "qa_pairs": [{"question", "answer", "category"}]}'
 
 
 class QaPair(TypedDict):
-    """A question with its answer. `category` is one of `CATEGORIES`, but files from others may have other values."""
+    """A question with its answer.
+
+    `category` is one of `CATEGORIES`, but files from other sources may have other values.
+    """
 
     question: str
     answer: str
@@ -39,7 +42,7 @@ class QaPair(TypedDict):
 
 
 class ClipPairs(TypedDict):
-    """The cached pairs of one clip: `frame_indices` are its keyframes, `clip_index` is the first of them."""
+    """The pairs of one clip. `frame_indices` are the clip's keyframes, and `clip_index` is the first of them."""
 
     clip_index: int
     frame_indices: list[int]
@@ -52,11 +55,11 @@ _COMPARING_QUESTIONS: Mapping[Category, str] = {
         "How does the place of objects relative to each other change between the beginning and end of this clip?"
     ),
 }
-"""Questions that compare the first frames with the last ones."""
+"""Questions that compare the first frames with the last frames."""
 
 
 def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
-    """Return one question that asks for all changes of a category in a clip, and the answer that names each of them."""
+    """Return one question that asks for all changes of a category in a clip, and the answer that names every change."""
     opening = "Following the frames of this clip one after the other in their given order"
     if category in _COMPARING_QUESTIONS:
         opening = "Comparing the first frames of this clip with the last ones that it shows"
@@ -72,7 +75,7 @@ def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
 def changes_to_tell(changes: Sequence[Change]) -> list[Change]:
     """Return the changes that an answer names.
 
-    Of continuing activities only those count that neither begin nor end, once.
+    A continuing activity counts once, and only if it neither begins nor ends within the clip.
     """
     bounded_names = {change.subject for change in changes if change.kind in ("started", "ended")}
     going_on = {c.subject: c for c in reversed(changes) if c.kind == "continuing" and c.subject not in bounded_names}
@@ -102,7 +105,7 @@ def describe_change(change: Change) -> str:
 
 
 def _contacts(changes: Sequence[Change]) -> tuple[str, str]:
-    """Return the question about contacts of hands, and the facts of its answer."""
+    """Return the question about the contacts of hands, and the facts that its answer states."""
     hands = list(dict.fromkeys(change.subject for change in changes))
     question = (
         f"Following the clip from its first frame to its last, what {'do' if len(hands) > 1 else 'does'} "
@@ -120,9 +123,9 @@ def _things(change: Change) -> str:
 
 
 def clip_text(view: ClipView, changes: Sequence[Change]) -> str:
-    """Return the description of a clip for a model that writes a question: objects, activities, and the changes.
+    """Return a description of a clip for a model that writes a question: its objects, activities and changes.
 
-    Exactly the released text (BARISTA release, question generation).
+    The text is exactly the released text (BARISTA release, question generation).
     """
     objects = sorted(set(view.categories) - {UNNAMED})
     activities = [" + ".join(sorted(names)) for names in view.activities if names]
@@ -135,7 +138,7 @@ def clip_text(view: ClipView, changes: Sequence[Change]) -> str:
 
 
 def _change_lines(changes: Sequence[Change]) -> list[str]:
-    """Return one line per change, of all its parts."""
+    """Return one line per change. The line states all parts of the change."""
     lines = []
     for _, group in groupby(changes, key=lambda change: change.number):
         parts = list(group)
@@ -157,12 +160,13 @@ def _change_lines(changes: Sequence[Change]) -> list[str]:
 
 
 def read_pairs(folder: str | Path, video_id: str) -> list[ClipPairs]:
-    """Return the pairs of one video from a folder of files `<video>_qa_pairs.jsonl`; empty without a file for it.
+    """Return the pairs of one video from a folder of files `<video>_qa_pairs.jsonl`.
 
-    Each line is a clip, in the release's cache format.
+    Each line of a file is a clip in the release's cache format. If only other videos have a file, the list is empty.
 
     Raises:
-        DataError: there is no such file of any video, or a line is not a clip with pairs; names file and line.
+        DataError: the folder has no such file at all, or a line is not a clip with pairs. The message names file and
+            line.
     """
     path = Path(folder) / f"{video_id}{SUFFIX}"
     if path.exists():
@@ -174,9 +178,10 @@ def read_pairs(folder: str | Path, video_id: str) -> list[ClipPairs]:
 
 
 def read_writer(folder: str | Path, video_id: str) -> str:
-    """Return the writer of the pairs of a video, in one line; `cached` if the folder's provenance does not name it.
+    """Return, in one line, who wrote the pairs of a video.
 
-    Raises DataError if the provenance cannot be read.
+    Return `cached` if the folder's provenance does not name the video. Raises DataError if the provenance cannot be
+    read.
     """
     path = Path(folder) / PROVENANCE_FILE
     if not path.exists():
@@ -200,7 +205,7 @@ class _StatedPair(msgspec.Struct):
 
 
 class _StatedClip(msgspec.Struct):
-    """One line of a file. Missing fields of a pair are empty."""
+    """One line of a file. Missing fields of a pair are read as empty."""
 
     clip_index: FrameIndex
     frame_indices: Annotated[list[FrameIndex], msgspec.Meta(max_length=MAX_FRAMES)]

@@ -1,6 +1,6 @@
-"""Facts of the graph about one object on one frame: the structured reference of the release, and one sentence of it.
+"""Writes the graph's facts about one object on one frame, as the release's structured reference or as one sentence.
 
-The structured reference (docs/upstream/barista.md; paper, section A.2.3), line by line:
+The structured reference has these lines (docs/upstream/barista.md; paper, section A.2.3):
 
     Object: coffee cup
     Attributes: color=white, state=empty
@@ -9,10 +9,10 @@ The structured reference (docs/upstream/barista.md; paper, section A.2.3), line 
       coffee machine: type=capsule; coffee machine contains 2x capsule
       right hand: color=skin
 
-Several relations of one kind with objects of one category are stated once with their count, as in `coffee machine
-contains 2x capsule`; a relation that the file states twice counts twice. Relations with the described object as the
-target of `part of` or `attached to` are left out, and so is the context of counted related objects. A related object's
-relations are told without the relations to the described object.
+If an object has several relations of one kind with objects of one category, they are stated once with their count, as
+in `coffee machine contains 2x capsule`. A relation that the file states twice counts twice. Relations `part of` and
+`attached to` are left out if the described object is their target. Related objects that are counted have no line of
+context. The context of a related object leaves out its relations to the described object.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEFT_OUT_FOR_TARGETS = frozenset({"part of", "attached to"})
 
 
 class Property(NamedTuple):
-    """An attribute on a frame; `row` is its place in the file."""
+    """An attribute on a frame. `row` is the attribute's row in the file."""
 
     type: str
     value: str
@@ -42,7 +42,7 @@ class Property(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A relation of an object on a frame; `end` is the index of its other end in `VideoGraph.objects`."""
+    """A relation of an object on a frame. `end` is the index of the related object in `VideoGraph.objects`."""
 
     end: int
     is_source: bool
@@ -65,7 +65,10 @@ class FrameFacts:
 
 @dataclass(slots=True)
 class RelationClause:
-    """One entry of the `Relations` line: all links of one kind between an object and the `ends` of one category."""
+    """One entry of the `Relations` line.
+
+    It joins all links of one kind between the `subject` and the `ends`, which have one category.
+    """
 
     subject: str
     value: str
@@ -82,8 +85,8 @@ class RelationClause:
 def frame_facts(arrays: FrameArrays, frames: Frames) -> Iterator[FrameFacts]:
     """Yield the facts of each of the `frames`.
 
-    Ranges are half-open, and a relation holds on a frame only if both its ends have a box there. An attribute record
-    counts once even if two of its ranges hold; a relation counts once for every range.
+    Ranges are half-open. A relation holds on a frame only if both its objects have a box there. An attribute record
+    counts once even if several of its ranges hold. A relation counts once for every range.
     """
     attributes, relations = arrays.video.attributes_table, arrays.video.relations_table
     for part in in_parts(frames, len(attributes.start) + len(relations.start)):
@@ -106,7 +109,7 @@ def frame_facts(arrays: FrameArrays, frames: Frames) -> Iterator[FrameFacts]:
 
 
 def relation_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:
-    """Return the entries of the object's `Relations` line, in the order of first mention in the file."""
+    """Return the entries of the object's `Relations` line, in the order in which the file first mentions them."""
     direct = (
         link
         for link in facts.links.get(index, ())
@@ -116,9 +119,10 @@ def relation_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:
 
 
 def readable_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:
-    """Return `relation_clauses` for people, without unnamed things, repetitions and inverse statements.
+    """Return `relation_clauses` in a form for people: without unnamed objects, repetitions and inverse statements.
 
-    An inverse statement repeats an earlier entry in the other direction, as `coffee cup contains milk` does.
+    An inverse statement repeats an earlier entry in the other direction. For example, `coffee cup contains milk`
+    repeats `milk inside coffee cup`.
     """
     clauses: list[RelationClause] = []
     for clause in relation_clauses(facts, index):
@@ -132,9 +136,9 @@ def readable_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:
 
 
 def structured_reference(facts: FrameFacts, index: int, *, every_context: bool = False) -> str:
-    """Return the reference that the release gives to its judge; see the module's text.
+    """Return the reference that the release gives to its judge. The module's docstring describes it.
 
-    `every_context` adds the context of counted related objects, one line each, as in the paper (A.2.3).
+    `every_context` also adds one line of context for each counted related object, as in the paper (A.2.3).
     """
     clauses = relation_clauses(facts, index)
     lines = [f"Object: {facts.category(index)}"]
@@ -151,10 +155,10 @@ def structured_reference(facts: FrameFacts, index: int, *, every_context: bool =
 
 
 def one_sentence(facts: FrameFacts, index: int, domain: Domain) -> str:
-    """Return the object with its attributes and its direct relations as one sentence, the form requested from models.
+    """Return one sentence with the object, its attributes and its direct relations, in the form requested from models.
 
-    `A white coffee cup that is empty, that is under a coffee machine and that a right hand holds.` Uninformative
-    colours (`skin`) are omitted, as in the release's phrases.
+    An example is `A white coffee cup that is empty, that is under a coffee machine and that a right hand holds.`
+    Uninformative colours (`skin`) are omitted, as in the release's phrases.
     """
     properties = facts.properties.get(index, [])
     noun = facts.category(index)
@@ -171,7 +175,7 @@ def one_sentence(facts: FrameFacts, index: int, domain: Domain) -> str:
 
 
 def is_place(value: str) -> bool:
-    """Return True if a relation's value needs an `is` (on, under, part of, attached to), unlike holds and contains.
+    """Return True if a relation's value follows `is`, like `on` and `part of` but unlike `holds` and `contains`.
 
     >>> is_place("attached to"), is_place("holds")
     (True, False)
@@ -180,7 +184,7 @@ def is_place(value: str) -> bool:
 
 
 def with_article(noun: str, uncounted: tuple[str, ...]) -> str:
-    """Return a noun with its article; uncountable nouns have none.
+    """Return a noun with its article. Uncountable nouns have no article.
 
     >>> [with_article(noun, ("coffee",)) for noun in ("empty glass", "left hand", "brown coffee")]
     ['an empty glass', 'the left hand', 'brown coffee']
@@ -229,14 +233,16 @@ def _properties(facts: FrameFacts, index: int) -> str:
 
 
 def _context(facts: FrameFacts, index: int, subject: int) -> str:
-    """Return the context of a related object; empty without context."""
     clauses = _group_links(facts, index, (link for link in facts.links.get(index, ()) if link.end != subject))
     parts = (_properties(facts, index), ", ".join(map(str, clauses)))
     return "; ".join(part for part in parts if part)
 
 
 def _clause(clause: RelationClause, uncounted: tuple[str, ...]) -> str:
-    """Return a clause in words: `that is under a coffee machine`, or for a target `that a right hand holds`."""
+    """Return a clause in words.
+
+    The described object is the source in `that is under a coffee machine`, and the target in `that a right hand holds`.
+    """
     many = len(clause.ends) > 1
     other = plural(clause.end_category, len(clause.ends)) if many else with_article(clause.end_category, uncounted)
     if clause.is_source:

@@ -5,9 +5,10 @@ structured text (`reference_text.py`). A judge scores the answer (`judged`, `rub
 `lexical_f1` compares its words with the reference: a lower bound that must not be published as the paper's Correctness
 (`kinds/text.py`).
 
-Candidates are objects that are not `unknown`, have an attribute and a relation on the frame, and are no border
-fragments. A relation counts for either role of the object, with any value and other end. With capped categories,
-examples are grouped by category, as in the release. Differences between release and paper are in `protocols.yaml`.
+Candidates are objects that are not `unknown`, that have an attribute and a relation on the frame, and that are no
+fragments at the frame's border. The object may be the source or the target of the relation. Value and related object do
+not matter. If categories are capped, examples are grouped by category, as in the release. Differences between release
+and paper are in `protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ from barista_bench.scene_graph.domain import Domain, domain_vocabulary
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 SMALL_FRACTION = 0.05
-"""A fragment is an object that covers less of the frame than this..."""
+"""A fragment covers a smaller share of the frame than this, and its box lies within `EDGE` of an edge."""
 EDGE = 2
-"""...and whose box comes this close to an edge of it, in pixels."""
+"""Largest distance in pixels between the box of a fragment and an edge of the frame."""
 COLORS = ("black", "white", "silver", "red", "blue", "green", "brown", "transparent")
 RELATIONS_OF_PLACE = ("under", "on", "inside", "attached to", "part of")
 
 
 class ReferringInputs(Inputs):
-    """Pixels: `box` is [x0, y0, x1, y1], `bbox_xywh` the same as in the file."""
+    """Boxes and sizes are in pixels. `box` is [x0, y0, x1, y1], and `bbox_xywh` is the same box as in the file."""
 
     frame_width: int
     frame_height: int
@@ -66,7 +67,7 @@ class ReferringInputs(Inputs):
 
 
 class ListedFact(TypedFields):
-    """One fact about the object; `kind` is object, relation, or the type of an attribute."""
+    """One fact about the object. `kind` is `object`, `relation`, or the type of an attribute."""
 
     kind: str
     text: str
@@ -78,7 +79,7 @@ class StatedAttribute(TypedFields):
 
 
 class StatedRelation(TypedFields):
-    """A relation of the object; `is_source` tells which end of it the object is."""
+    """A relation of the object. `is_source` is True if the object is the relation's source."""
 
     relation_type: str
     value: str
@@ -88,7 +89,7 @@ class StatedRelation(TypedFields):
 
 
 class ReferringTarget(Target):
-    """`reference` is for judges, `sentence` for `lexical_f1`."""
+    """`reference` is for judges, `sentence` is for `lexical_f1`."""
 
     category: str
     reference: str
@@ -105,7 +106,7 @@ class ReferringMetadata(FrameMetadata):
 
 
 class ReferringEvidence(Evidence):
-    """The object, then its related objects, and rows of the annotation file."""
+    """The described object, then its related objects, and rows of the annotation file."""
 
     object_ids: list[str]
     instance_rows: list[Int64]
@@ -118,10 +119,10 @@ class ReferringSampling(FrameSampling):
     """The sampling of objects to describe.
 
     Args:
-        in_activities: only frames inside an activity.
-        per_frame: limit of objects per frame; None for all.
-        per_class: limit of examples per category; None for all.
-        domain: file of a domain's words (`default`, None: coffee making).
+        in_activities: use only frames inside an activity.
+        per_frame: maximum number of objects per frame; None keeps all.
+        per_class: maximum number of examples per category; None keeps all.
+        domain: file of a domain's words; `default` and None stand for coffee making.
     """
 
     in_activities: bool = False
@@ -152,7 +153,11 @@ class Referring(TextTask[ReferringSampling]):
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: ReferringSampling) -> Iterator[Candidate]:
-        """Yield objects of each frame, at most `per_frame` by the released seed; by the paper also fragments."""
+        """Yield the objects of each frame, at most `per_frame`.
+
+        If a frame has more objects, the released seed determines which are kept. Under the paper's protocol, fragments
+        are candidates too.
+        """
         arrays, objects = FrameArrays(video), video.instances_table.object.tolist()
         frames = arrays.frames(sampling, in_activities=sampling.in_activities)
         for frame, facts in zip(frames.tolist(), frame_facts(arrays, frames), strict=True):
@@ -172,7 +177,10 @@ class Referring(TextTask[ReferringSampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ReferringSampling
     ) -> Iterator[Candidate | SkippedExample]:
-        """Yield the candidates within the cap on each category, category by category; without a cap all, unchanged."""
+        """Yield at most `per_class` candidates of each category, category by category.
+
+        Without a cap, all candidates are yielded unchanged.
+        """
         groups: dict[str, list[Candidate]] = defaultdict(list)
         for candidate in candidates:
             groups[candidate.group if sampling.per_class is not None else ""].append(candidate)
@@ -197,12 +205,12 @@ class Referring(TextTask[ReferringSampling]):
         return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the last line labelled `Description:`, else the complete text; an empty result is a parse failure."""
+        """Return the last line labelled `Description:`, else the complete text. An empty result is a parse failure."""
         description = after_label(text.strip(), "description")
         return Prediction({"description": description}) if description else ParseError("the answer is empty")
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """Return the box of the question; answers are text."""
+        """Return the box in the question. Answers have no boxes."""
         box = as_xyxy(ReferringInputs.of(example).box)
         return (Overlay(0, box, "given", self.category(example)),)
 
@@ -211,7 +219,10 @@ class Referring(TextTask[ReferringSampling]):
         return Judged(self.frozen_question(example), reference, self.text_of(prediction))
 
     def frozen_question(self, example: Example) -> str:
-        """Return the question for judges, who see no frame: its place for the box stays empty, as in the release."""
+        """Return the question for judges, who see no frame.
+
+        As in the release, the question's placeholder for the box stays empty.
+        """
         return str(example.metadata.get("question") or frozen_sentence(self))
 
     def facets(self, example: Example) -> Fields:
@@ -232,9 +243,10 @@ class Referring(TextTask[ReferringSampling]):
         return evidence_objects(example)[:1]
 
     def facts(self, example: Example) -> list[ReferenceFact]:
-        """Return the facts of the reference sentence: without the colour of a hand, for example.
+        """Return the facts that the reference sentence states. It leaves out the colour of a hand, for example.
 
-        With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`.
+        An answer that uses other words has the failure `wrong_object` for the object and `wrong_attribute` for a
+        property.
         """
         kinds: dict[str, FailureKind] = {"object": "wrong_object", "relation": "missed"}
         objects, target = self.described_objects(example), ReferringTarget.of(example)
@@ -253,15 +265,15 @@ class Referring(TextTask[ReferringSampling]):
         return f"Description: A {color} {rng.choice(names)} that is {position} the {rng.choice(names)}."
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the most typical sentence of other videos for any object: the question does not name its category.
+        """Return the most typical sentence of other videos about any object.
 
-        Without other videos, `An object.`
+        The category is ignored, because the question does not name it. Without other videos, return `An object.`
         """
         return f"Description: {typical_sentence(others) or 'An object.'}"
 
 
 def _is_fragment(arrays: FrameArrays, frame: int, position: int) -> bool:
-    """Return True if the frame's edge cuts an object and too little of it is left: `SMALL_FRACTION`, `EDGE`."""
+    """Return True if the box is within `EDGE` of the frame's edge and the object covers less than `SMALL_FRACTION`."""
     video = arrays.video
     width, height = video.video.width, video.video.height
     x, y, box_width, box_height = video.instances_table.bbox[position].tolist()
@@ -270,7 +282,10 @@ def _is_fragment(arrays: FrameArrays, frame: int, position: int) -> bool:
 
 
 def _area(arrays: FrameArrays, frame: int, position: int) -> float:
-    """Return pixels of the object's mask on the frame, the last of two usable masks; without a mask, of the box."""
+    """Return the number of pixels of the object's mask on the frame, or of its box without a usable mask.
+
+    If the frame has several usable masks of the object, the last one counts.
+    """
     video, objects = arrays.video, arrays.video.instances_table.object
     instances = [video.instance(other) for other in arrays.positions_at(frame) if objects[other] == objects[position]]
     masks = [rle for rle in video.rles(instances) if isinstance(rle, Rle)]
@@ -288,7 +303,7 @@ def typical_sentence(examples: Sequence[Example]) -> str | None:
 
 
 def listed_facts(facts: FrameFacts, index: int) -> list[ListedFact]:
-    """Return the facts that an answer should give of an object: its category, its attributes, its direct relations."""
+    """Return the facts that an answer should state about an object: its category, attributes and direct relations."""
     entries = [ListedFact("object", facts.category(index))]
     entries += [ListedFact(entry.type, entry.value) for entry in facts.properties.get(index, ())]
     return entries + [ListedFact("relation", str(entry)) for entry in readable_clauses(facts, index)]

@@ -1,4 +1,4 @@
-"""Questions about relations, their answers by either protocol, and priors."""
+"""Questions about relations, the readers of answers under either protocol, and priors."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Cell = tuple[str, str, str, str]
 
 
 class MarkSegmentation(TypedFields):
-    """A COCO encoding; empty if the annotated mask is unusable."""
+    """A mask in COCO's encoding; empty if the annotated mask is unusable."""
 
     size: Annotated[list[int], msgspec.Meta(min_length=2, max_length=2)]
     counts: str
 
 
 class MarkedObject(TypedFields):
-    """`mark` is the number shown; `bbox` is [x, y, width, height] in pixels."""
+    """`mark` is the number drawn on the object. `bbox` is [x, y, width, height] in pixels."""
 
     mark: int
     object_id: str
@@ -52,7 +52,7 @@ class VocabularyEntry(TypedFields):
 
 
 class MarkLook(TypedFields):
-    """The look of the marks: see `RelationsSampling`."""
+    """The look of the marks. `RelationsSampling` describes its fields."""
 
     mask_alpha: float
     boundary_alpha: float
@@ -60,7 +60,7 @@ class MarkLook(TypedFields):
 
 
 class RelationInputs(Inputs):
-    """Sizes in pixels of the annotations."""
+    """Sizes are in pixels of the annotations."""
 
     frame_width: int
     frame_height: int
@@ -85,7 +85,7 @@ class RelationSet(Target):
 
 
 def _prediction(entries: Sequence[object], read: Callable[[Mapping[str, object]], MarkedRelation | None]) -> Prediction:
-    """Return the prediction of a list of entries; entries that `read` rejects are dropped."""
+    """Return the prediction of a list of entries. Entries that `read` rejects are dropped."""
     relations = [item for entry in entries if isinstance(entry, dict) and (item := read(entry)) is not None]
     fields: list[Json] = [_relation_fields(*astuple(item)) for item in relations]
     return Prediction({"relations": fields}, dropped=len(entries) - len(relations))
@@ -93,17 +93,20 @@ def _prediction(entries: Sequence[object], read: Callable[[Mapping[str, object]]
 
 @lru_cache(2**16)
 def _relation_fields(source_id: int, target_id: int, relation_type: str, value: str) -> Fields:
-    """Return a relation for a prediction. Answers share equal relations, which stay unchanged."""
+    """Return a relation for a prediction. The same object is shared by all equal relations and must stay unchanged."""
     return MarkedRelation(source_id, target_id, relation_type, value).write()
 
 
 def mark_order(video: VideoGraph, frame: int) -> list[Instance]:
-    """Return the annotations of a frame in the order of their marks, from 1; an object annotated twice has two."""
+    """Return the annotations of a frame in the order of their marks, which count from 1.
+
+    An object that is annotated twice has two marks.
+    """
     return sorted(video.instances(frame), key=lambda i: (i.object.category.lower(), i.object.id))
 
 
 def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[MarkedObject]:
-    """Return the marked objects. An unusable mask is empty; the code that draws the marks reports it."""
+    """Return the marked objects. An unusable mask is empty here, and the code that draws the marks reports it."""
     objects = []
     for mark, (instance, rle) in enumerate(zip(instances, video.rles(instances), strict=True), start=1):
         segmentation = (
@@ -115,7 +118,7 @@ def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[Mar
 
 
 def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry]:
-    """Return (relation type, value) pairs as a question lists them: types and values sorted.
+    """Return (relation type, value) pairs as a question lists them. Types and values are sorted.
 
     >>> vocabulary_entries([("position", "on"), ("human_actions", "holds"), ("position", "inside")])[1]
     VocabularyEntry(relation_type='position', values=['inside', 'on'])
@@ -128,11 +131,12 @@ def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry
 
 @remember
 def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """Return the (type, value) pairs worth answering for every pair of objects of two categories.
+    """Return, for each pair of categories, the (type, value) pairs whose answer raises the pooled F1.
 
-    A rule answers a relation between each two objects of these categories, in this direction. Rules are taken in the
-    order of the fraction of pairs for which they are true, until the pooled F1 over `examples` is highest. F1 grows
-    with each rule that is right for more than half of the F1 so far, so no other choice of rules has a higher F1.
+    A rule answers one relation from every object of the first category to every object of the second. Rules are ranked
+    by the share of pairs for which they are true. They are added in this order until the pooled F1 over `examples` is
+    highest. F1 grows with each rule that is right for more than half of the F1 so far, so no other choice of rules has
+    a higher F1.
     """
     frame_counts: Counter[tuple[tuple[str, int], ...]] = Counter()
     true_counts: Counter[Cell] = Counter()
@@ -147,7 +151,7 @@ def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[
             for item in relations
             if item.source_id != item.target_id and {item.source_id, item.target_id} <= names.keys()
         )
-    # Many frames show the same categories: pairs are counted once for all of them.
+    # Many frames show the same categories, so pairs are counted once for all such frames.
     pairs: Counter[tuple[str, str]] = Counter()
     for categories, frames in frame_counts.items():
         for (first, first_count), (second, second_count) in product(categories, repeat=2):
@@ -159,7 +163,7 @@ def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[
 
 
 def marked_categories(example: Example) -> dict[int, str]:
-    """Return mark -> category of the objects of an example."""
+    """Map each mark of an example to the category of its object."""
     return {item.mark: item.category for item in RelationInputs.of(example).objects}
 
 
@@ -181,13 +185,13 @@ _NEAR_MISSES: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] =
     "wrong_hand": lambda relation: relation[1:],
     "wrong_object": lambda relation: relation[2:],
 }
-"""Kinds of failure for a pair of a missed and a wrong relation, by their common fields, the closest first."""
+"""Kinds of failure for a missed relation and a wrong answer, by the fields that both share, the closest first."""
 
 
 def relation_failures(
     reference: Counter[RelationTuple], predicted: Counter[RelationTuple], hands: set[int]
 ) -> list[tuple[FailureKind, tuple[int, ...]]]:
-    """Return failures of relations, each with its marks; marks in `hands` can be confused with each other."""
+    """Return the failures of relations, each with its marks. Marks in `hands` can be confused with each other."""
     missed, wrong = sorted((reference - predicted).elements()), sorted((predicted - reference).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
     for kind, common_part in _NEAR_MISSES.items():
@@ -224,13 +228,16 @@ def _is_near_miss(kind: FailureKind, true: RelationTuple, answer: RelationTuple,
 
 @refuse_unbounded
 def read_released(text: str) -> Prediction | ParseError:
-    """Read the complete answer as a JSON list, else the first list that is empty or has a valid entry; drop others."""
+    """Read the complete answer as a JSON list, else the first list that is empty or has a valid entry.
+
+    Invalid entries are dropped.
+    """
     body = released_body(text)
     return _first_answer(released_array(body), json_arrays(body, nested=True), _released_relation) or _NO_LIST
 
 
 def read_by_paper(text: str) -> Prediction | ParseError:
-    """Read like `read_released`, but ids must be integers, types and values texts, and nested arrays are ignored.
+    """Read like `read_released`, but ids must be integers, types and values texts. Nested arrays are ignored.
 
     A truncated list is read up to its last complete entry.
     """
@@ -267,7 +274,7 @@ def _strict_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
 
 
 def _released_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
-    """Convert ids as `int` converts numbers and texts, and types and values of any type to text."""
+    """Convert ids to integers as `int` does for numbers and texts, and types and values of any kind to text."""
     source, target, kind, value = (entry.get(name) for name in MarkedRelation.__struct_fields__)
     if source is None or target is None or kind is None or value is None:
         return None
@@ -279,5 +286,5 @@ def _released_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
 
 
 def _as_text(value: object) -> str:
-    """Return the text that `str` writes; surrogate halves, which no file can hold, are escaped."""
-    return sys.intern(str(value).encode("utf-8", "backslashreplace").decode())  # many answers have the same few
+    """Return the text that `str` writes. Surrogate halves are escaped, because no file can hold them."""
+    return sys.intern(str(value).encode("utf-8", "backslashreplace").decode())  # many answers share a few texts

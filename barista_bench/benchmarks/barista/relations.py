@@ -1,8 +1,8 @@
 """Relation extraction (paper, sections 4.2.2 and A.3.2; released rules, docs/upstream/barista.md).
 
-The model sees a frame without and with a set-of-mark overlay, and lists every relation between the marked objects.
-Scored by exact multiset matching of (source, target, relation type, value), ignoring case and outer white space; with
-`protocol="paper"` any white space within a text equals one space.
+The model sees a frame without and with a set-of-mark overlay, and lists every relation between the marked objects. The
+score is based on exact multiset matching of (source, target, relation type, value). Matching ignores case and outer
+white space. With `protocol="paper"`, any run of white space within a text equals one space.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ from barista_bench.scene_graph.video_graph import HANDS
 
 
 class RelationEvidence(Evidence):
-    """Rows of the annotation file."""
+    """The marked objects, and rows of the annotation file."""
 
     object_ids: list[str]
     relation_rows: list[Int64]
@@ -88,7 +88,7 @@ class RelationsSampling(FrameSampling):
     Args:
         mask_alpha: opacity of the marks over the frame, 0 to 1.
         boundary_alpha: how much darker the inside of a mark is than its colour, 0 to 1.
-        font_size: of the numbers on the marks.
+        font_size: font size of the numbers on the marks.
     """
 
     mask_alpha: Fraction = 0.5
@@ -97,7 +97,7 @@ class RelationsSampling(FrameSampling):
 
     @property
     def look(self) -> MarkLook:
-        """The look of the marks."""
+        """Return the look of the marks."""
         return MarkLook(float(self.mask_alpha), float(self.boundary_alpha), float(self.font_size))
 
 
@@ -123,14 +123,14 @@ class Relations(GraphTask[RelationsSampling]):
     evidence_type = RelationEvidence
 
     def vocabulary(self, video: VideoGraph, sampling: RelationsSampling) -> Vocabulary:
-        """Return (relation type, value) pairs that hold on some frame: a question lists the pairs of all videos."""
+        """Return the (relation type, value) pairs that hold on some frame. A question lists the pairs of all videos."""
         return video.relation_labels()
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: RelationsSampling) -> tuple[int, int]:
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: RelationsSampling) -> Iterator[Candidate]:
-        """Yield frames with a relation, at the stride."""
+        """Yield the frames at the sampled stride that have a relation."""
         arrays = FrameArrays(video)
         for frame in arrays.find_related(range(len(video.relations_table.start)), arrays.frames(sampling)).tolist():
             yield Candidate(video.video_id, frame)
@@ -154,7 +154,7 @@ class Relations(GraphTask[RelationsSampling]):
         return self.prompts.prompt(2, vocabulary=vocabulary or "  (none)", legend=legend)
 
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        """Return the original frame, and the frame with marks, at the annotations' size."""
+        """Return the original frame and the frame with marks, both at the annotations' size."""
         (frame,) = frames
         inputs = RelationInputs.of(example)
         size = (inputs.frame_width, inputs.frame_height)
@@ -169,8 +169,8 @@ class Relations(GraphTask[RelationsSampling]):
         return read_by_paper(text) if self.follows_paper else read_released(text)
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Return the statistics; precision, recall and F1 of a sample cover only its frame."""
-        # The release's figures by type leave out the true relations of examples that were not answered.
+        """Return the statistics. Precision, recall and F1 of a sample cover only its frame."""
+        # The release's scores by relation type leave out the true relations of unanswered examples.
         groups_of: GroupsOf = "all" if self.follows_paper else "answered"
         rows = [
             example_sums(
@@ -192,7 +192,7 @@ class Relations(GraphTask[RelationsSampling]):
         }
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return failures of the relations that the multiset matching leaves over on either side."""
+        """Return failures of the true and answered relations that remain unmatched."""
         ids, hands = _marked_ids_and_hands(example)
         kinds = relation_failures(
             _true_relations(example, self.follows_paper), self._answered_relations(prediction), hands
@@ -232,7 +232,8 @@ class Relations(GraphTask[RelationsSampling]):
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """Return the usual relations between objects of these categories, if answering them raises the pooled F1.
 
-        The legend gives the categories, `likely_relations` the useful relations. Empty without other videos.
+        The legend in the prompt gives the categories, and `likely_relations` gives the useful relations. Without other
+        videos, the answer is empty.
         """
         likely, names = likely_relations(others), marked_categories(example)
         answer = [
@@ -243,7 +244,7 @@ class Relations(GraphTask[RelationsSampling]):
         return _as_json(answer)
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """Return the marked objects, with masks in the second image."""
+        """Return the boxes of the marked objects. The second image shows their masks."""
         return tuple(
             Overlay(0, xywh_to_xyxy(item.bbox), "given", f"{item.mark} {item.category}") for item in _objects(example)
         )
@@ -259,7 +260,7 @@ class Relations(GraphTask[RelationsSampling]):
         """Return the schema: an array of objects with four fields, limited to the question's marks and value pairs."""
         inputs = RelationInputs.of(example)
         if not inputs.objects or not inputs.vocabulary:
-            return {"type": "array", "maxItems": 0}  # nothing could be answered
+            return {"type": "array", "maxItems": 0}  # only an empty answer is possible
         mark: Fields = {"type": "integer", "enum": [item.mark for item in inputs.objects]}
         kinds: list[Json] = [
             object_schema(
@@ -288,7 +289,11 @@ def _true_relations(example: Example, follows_paper: bool) -> Counter[RelationTu
 
 
 def _multiset(relations: RelationSet, follows_paper: bool) -> Counter[RelationTuple]:
-    """Return the relations to match. The metric ignores case and outer white space, the paper any (A.3.2)."""
+    """Return the relations to match.
+
+    The metric ignores case and outer white space. Under the paper's protocol, inner white space is normalised here
+    (A.3.2).
+    """
     return Counter(
         RelationTuple(
             item.source_id,
@@ -300,14 +305,14 @@ def _multiset(relations: RelationSet, follows_paper: bool) -> Counter[RelationTu
     )
 
 
-@lru_cache(4096)  # answers have the same few words
+@lru_cache(4096)  # answers repeat a few words
 def _normalised_text(text: str, follows_paper: bool) -> str:
     return normalise(" ".join(text.split()) if follows_paper else text)
 
 
 @remember
 def _marked_ids_and_hands(example: Example) -> tuple[dict[int, str], set[int]]:
-    """Return the object of each mark with an object, and the marks of hands."""
+    """Return a map from marks to object ids, and the marks of hands."""
     objects = _objects(example)
     ids = {item.mark: item.object_id for item in objects if item.object_id}
     return ids, {item.mark for item in objects if item.category.lower() in HANDS}
@@ -316,7 +321,7 @@ def _marked_ids_and_hands(example: Example) -> tuple[dict[int, str], set[int]]:
 def _mask(item: MarkedObject, size: tuple[int, int], example_id: str) -> NDArray[np.bool_]:
     """Return the mask of a mark, (height, width).
 
-    A dataset may come from anywhere, and pycocotools trusts its input.
+    The mask is checked first, because a dataset may come from anywhere and pycocotools trusts its input.
     """
     counts, (mask_height, mask_width) = item.segmentation.counts, item.segmentation.size
     width, height = size
@@ -345,7 +350,7 @@ def _example(
     vocabulary: list[VocabularyEntry],
     sampling: RelationsSampling,
 ) -> Example:
-    """Return the example; `positions` are the relation ranges that hold on the frame, in the order of the file."""
+    """Return the example. `positions` are the relation ranges that hold on the frame, in the order of the file."""
     instances, table = mark_order(video, frame), video.relations_table
     marks = {instance.object.id: mark for mark, instance in enumerate(instances, start=1)}
     relations = []

@@ -1,8 +1,8 @@
 """Reads JSON in answers as the release does (`read_released`, docs/upstream/barista.md).
 
-Its parsers are strict in some places and tolerant in others: a fence counts only if its first line ends directly after
-a plain tag; an invalid entry rejects a list of interactions but not a list of relations; numbers may be texts. If the
-released run would stop, at an unbounded number or at nesting too deep, the answer is unreadable here.
+The release's parsers are strict in some places and tolerant in others. A fence counts only if its first line ends
+directly after a plain tag. An invalid entry rejects a list of interactions, but not a list of relations. Numbers may be
+texts. An unbounded number or too deep nesting would stop the release's run; here the answer is unreadable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RELEASED_FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 
 
 def refuse_unbounded(read: Callable[_Args, Prediction | ParseError]) -> Callable[_Args, Prediction | ParseError]:
-    """Let a reader raise a `ParseError` for a number or nesting that Python cannot hold."""
+    """Make a reader return a `ParseError` if a number or the nesting exceeds Python's limits."""
 
     @wraps(read)
     def reader(*args: _Args.args, **kwargs: _Args.kwargs) -> Prediction | ParseError:
@@ -34,7 +34,7 @@ def refuse_unbounded(read: Callable[_Args, Prediction | ParseError]) -> Callable
 
 
 def released_body(text: str) -> str:
-    r"""Return the body of the first fenced block, else the text, without white space around it.
+    r"""Return the body of the first fenced block, else the complete text. Outer white space is removed.
 
     >>> released_body("So: ```json\n[1]\n``` Bye."), released_body("```json \n[1]\n```")
     ('[1]', '```json \n[1]\n```')

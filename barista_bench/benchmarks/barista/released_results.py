@@ -1,6 +1,7 @@
 """Results in the released harness's format: `task_result` of a record, and the scores of metrics.json.
 
-Rules: docs/upstream/barista.md. Scores come from the tasks' `aggregate`, under the release's names.
+docs/upstream/barista.md describes the rules. The tasks' `aggregate` computes the scores, which get the release's names
+here.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from barista_bench.metrics.tuple_f1.scoring import tuple_f1
 
 PROVIDER_ERROR = "provider_error: "
 CRITERIA: Mapping[str, tuple[str, ...]] = {"referring": ("correctness",), "temporal_vqa": ("accuracy", "completeness")}
-"""The criteria that a judge scores in the release, by task, in its order."""
+"""The criteria that a judge scores in the release, by task, in the release's order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedRecord:
-    """The fields of one line of predictions.jsonl that scores need.
+    """The fields of a line of predictions.jsonl that are needed to compute scores.
 
     Args:
         result: the release's `task_result`, with the judge's keys if present; empty after a provider error.
@@ -49,15 +50,15 @@ class ReleasedRecord:
 
     @property
     def is_answered(self) -> bool:
-        """True if an answer came, readable or not."""
+        """Return True if the model answered, even if the answer is unreadable."""
         return self.error is None or not self.error.startswith(PROVIDER_ERROR)
 
 
 def task_result(task: Task, example: Example, prediction: Prediction | None, box_format: BoxFormat) -> dict[str, Json]:
-    """Return the release's `task_result` of a parsed answer, or of an unreadable answer (None); without judge keys.
+    """Return the release's `task_result` of a parsed answer, or of an unreadable answer (None), without judge keys.
 
     Args:
-        box_format: how the model wrote boxes. They are given in its order and on the scale of the example's boxes.
+        box_format: how the model wrote boxes. The result has boxes in this order, on the scale of the example's boxes.
     """
     match task:
         case Grounding():
@@ -108,7 +109,10 @@ def _grounding_result(
 
 
 def _is_as_written(prediction: Prediction, example: Example, box_format: BoxFormat) -> bool:
-    """Return True if boxes can stay as the model wrote them: a run of the release has no other scale."""
+    """Return True if the result can hold the boxes as the model wrote them.
+
+    The release knows only the scale of the example's boxes.
+    """
     return "written" in prediction.value and box_format.scale == reference_scale(example.target)
 
 
@@ -180,7 +184,7 @@ def _activity_result(example: Example, prediction: Prediction | None) -> dict[st
 
 
 def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
-    """Return the keys of metrics.json common to all tasks, without the runner's keys (times, tokens, resuming)."""
+    """Return the keys of metrics.json that all tasks have, without the runner's keys (times, tokens, resuming)."""
     answer_count = sum(record.is_answered for record in records)
     parsed_count = sum(record.error is None for record in records)
     latencies = [record.latency_ms for record in records if record.latency_ms is not None]
@@ -202,10 +206,10 @@ def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
 def task_metrics(
     task: Task, records: Sequence[ReleasedRecord], criteria: Sequence[str] | None = None
 ) -> dict[str, Json]:
-    """Return the task's keys of metrics.json, from records in the order of the run.
+    """Return the task's keys of metrics.json. `records` are in the order of the run.
 
     Args:
-        criteria: of the judge, by the release's names; None takes all criteria of the task.
+        criteria: the judge's criteria by the release's names; None takes all criteria of the task.
     """
     match task:
         case Grounding():
@@ -224,7 +228,7 @@ def task_metrics(
 
 
 def _samples(task: Task, records: Sequence[ReleasedRecord]) -> list[Scored]:
-    """Return the counted records, with their answers in the form of the task's metrics."""
+    """Return the records that count, with their answers in the form of the task's metrics."""
     return [
         Scored(record.example, None if record.error is not None else _prediction(task, record))
         for record in records
@@ -329,7 +333,7 @@ def _judge_metrics(records: Sequence[ReleasedRecord], criteria: Sequence[str]) -
 
 
 def _judge_scores(records: Sequence[ReleasedRecord], key: str) -> list[float]:
-    """Return the judges' scores of one name for readable answers."""
+    """Return the judges' scores under one key for readable answers."""
     scores = [record.result.get(key) for record in records if record.error is None]
     return [score for score in scores if isinstance(score, int | float)]
 
@@ -351,5 +355,5 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _sum(values: Sequence[float]) -> float:
-    """Return the sum, added one by one as in the release: sum() rounds differently from Python 3.12 on."""
+    """Return the sum, added one by one as in the release. From Python 3.12 on, `sum()` rounds differently."""
     return reduce(add, values, 0.0)

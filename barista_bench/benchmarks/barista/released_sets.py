@@ -1,8 +1,8 @@
-"""Our sets in the release's frozen format: its parameters, and the record of a line (docs/upstream/barista.md).
+"""Writes question sets in the release's frozen format: parameters, and the record of a line (docs/upstream/barista.md).
 
-`label`, `metadata` and `task_data` are rebuilt from an example. The sentence that the release freezes with referring
-and activity (`question`) is wording: it comes from the file of the example if it was read from a file, else from the
-caller.
+`label`, `metadata` and `task_data` are rebuilt from an example. For referring and activity, the release also freezes a
+sentence (`question`), which is wording. If the example was read from a file, the sentence comes from this file,
+otherwise from the caller.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _RecordParts = tuple[str, Fields, Fields]
 
 
 def released_record(example: Example, question: str | None = None) -> Fields:
-    """Return the record of one released line; `mp4_path` is relative to the data root.
+    """Return the record of one released line. `mp4_path` is relative to the data root.
 
     Args:
-        question: the frozen sentence of referring and activity, for examples without it; None leaves it out.
+        question: the frozen sentence of referring and activity, for examples that lack it; None leaves it out.
     """
     label, metadata, data = _WRITERS[example.task](example)
     sentence = example.metadata.get("question", question)
@@ -52,9 +52,9 @@ def released_record(example: Example, question: str | None = None) -> Fields:
 
 
 def identity(example: Example) -> Json:
-    """Return the identity of a question: the released record without its wording, and a protocol of ours.
+    """Return the identity of a question: the released record without its wording, plus the protocol.
 
-    None for tasks that the release does not have.
+    Return None for tasks that the release does not have.
     """
     if example.task not in _WRITERS:
         return None
@@ -68,7 +68,6 @@ def _frame_name(example: Example) -> str:
 
 
 def _box_fields(inputs: FrameSize | GroundingInputs, target: GroundingTarget | InteractionTarget) -> Fields:
-    """Return the common fields of examples with true boxes."""
     return {
         "frame_width": inputs.frame_width,
         "frame_height": inputs.frame_height,
@@ -105,7 +104,7 @@ def _hand_object_parts(example: Example) -> _RecordParts:
 
 def _referring_parts(example: Example) -> _RecordParts:
     target = ReferringTarget.of(example)
-    box = example.inputs["bbox_xywh"]  # as it stands: whole numbers stay whole
+    box = example.inputs["bbox_xywh"]  # not converted, so that whole numbers stay whole
     object_id = ReferringEvidence.of(example).object_ids[0]
     metadata: Fields = {
         "frame_index": example.frames[0].frame_index,
@@ -219,7 +218,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "shuffle_seed": "sampling_seed",
     },
 }
-"""The release's names of parameters by task, each with the field of `Sampling` that it sets."""
+"""The release's parameters by task, each with the field of `Sampling` that it sets."""
 _CODE_DEFAULTS: dict[str, dict[str, object]] = {
     "grounding": {"in_activities": False, "with_relations": False, "fraction": 1.0, "min_area": 0.0},
     "hand_object": {"fraction": 1.0},
@@ -228,9 +227,9 @@ _CODE_DEFAULTS: dict[str, dict[str, object]] = {
     "relations": {"frame_step": 1, "font_size": 12},
     "temporal_vqa": {"frames": 4, "spacing": 30, "per_class": None, "max_frames": None},
 }
-"""Values by task where a configuration leaves a parameter out: the code's defaults, not the published ones."""
+"""Values of parameters that a configuration leaves out: defaults of the release's code, not published values."""
 _NULL_VALUES: dict[str, object] = {"fraction": 1.0, "min_area": 0.0, "sampling_seed": None}
-"""The meaning of the release's null, by field."""
+"""The value that the release's null stands for, by field."""
 
 
 def released_sampling(
@@ -239,9 +238,9 @@ def released_sampling(
     """Return the sampling that a configuration of the release describes.
 
     Args:
-        task: our name of it.
-        params: `task_params`; parameters only for the run or files (`bbox_format`, `qa_pairs_dir`, `geval_*`,
-            `judge_model`) are ignored.
+        task: our name of the task.
+        params: `task_params`. Parameters that only concern the run or its files (`bbox_format`, `qa_pairs_dir`,
+            `geval_*`, `judge_model`) are ignored.
 
     Raises:
         ConfigError: a parameter is unknown, or its value is invalid.
@@ -268,7 +267,7 @@ _RUN_PARAMETERS = frozenset(
 def released_parameters(task: str, sampling: Sampling) -> Fields:
     """Return the release's `task_params` of a set; the inverse of `released_sampling`.
 
-    Raises ConfigError if the release has no parameter for a part of the sampling.
+    Raises ConfigError if the sampling sets something that the release has no parameter for.
     """
     own_fields = {"frame_range", "preparations", "splits", "domain", "seconds"}
     unmapped = own_fields | ({"frame_step"} - set(PARAMETERS[task].values()))

@@ -1,6 +1,6 @@
-"""Detects the release's texts in a prompt file by hashes: the texts are not part of this package.
+"""Recognises the release's texts in a prompt file by their hashes, because this package does not contain the texts.
 
-`scripts/released_prompts.py` makes such a file from a clone of the released repository.
+`scripts/released_prompts.py` makes such a prompt file from a clone of the released repository.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from barista_bench.core.prompt_files import PromptSet
 from barista_bench.files.reading import packaged_data
 
 SHA256 = msgspec.convert(packaged_data(PROMPT_PACKAGE, "released_hashes.yaml"), dict[str, str])
-"""SHA-256 of the release's texts as UTF-8, by their field in a prompt file."""
+"""SHA-256 of the release's texts in UTF-8, by field of a prompt file."""
 BASE_LENGTHS = {"relations": 635, "writer": 2940}
-"""Length of the beginning of a system text that has a known hash; the rest has none."""
+"""Length of the beginning of a system text whose hash is known. The rest of the text has no known hash."""
 
 
 def released_differences(prompt_set: PromptSet) -> list[str]:
@@ -28,7 +28,10 @@ def released_differences(prompt_set: PromptSet) -> list[str]:
 
 
 def known_texts(prompt_set: PromptSet) -> dict[str, str]:
-    """Return the texts of a prompt file that `SHA256` may name: in sent form, with boxes on the grid of 0 to 1000."""
+    """Return the texts of a prompt file that `SHA256` may list, as they are sent to a model.
+
+    Boxes are described on the grid of 0 to 1000.
+    """
     texts: dict[str, str] = {}
     sections = {f"tasks.{task}": section for task, section in prompt_set.tasks.items()}
     if prompt_set.writer:

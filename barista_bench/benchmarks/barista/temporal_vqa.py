@@ -1,14 +1,14 @@
 """Temporal visual question answering (paper, sections 4.2.2 and A.3.3, and the released code).
 
 The model sees six frames of a clip and one question, and answers in free text. The changes in the clip are read from
-the graph (`change_detection.py`) and saved as evidence. Templates that cover every change write the question and its
-reference (`qa_templates.py`), or both come from files that a language model wrote (`TemporalSampling.pairs`). Judges
-score the answer (`judged`, `rubrics/temporal_vqa.yaml`). Without judges, `lexical_f1` compares its words with the
-reference: a lower bound that must not be published as the paper's Accuracy or Completeness (`kinds/text.py`). An empty
-answer scores 0; the release leaves it out of its mean.
+the graph (`change_detection.py`) and saved as evidence. Templates write the question and a reference that states every
+change (`qa_templates.py`). Alternatively, question and reference come from files that a language model wrote
+(`TemporalSampling.pairs`). Judges score the answer (`judged`, `rubrics/temporal_vqa.yaml`). Without judges,
+`lexical_f1` compares its words with the reference: a lower bound that must not be published as the paper's Accuracy or
+Completeness (`kinds/text.py`). An empty answer scores 0, while the release leaves it out of its mean.
 
-Questions are sampled before they are written: of each category up to `per_class` over all videos, by one generator.
-Files hold the sample from when they were written, and are used unchanged. Differences between release and paper are in
+Questions are sampled before they are written. One generator draws up to `per_class` questions of each category over all
+videos. Files already hold a sample, and all their pairs are used. Differences between release and paper are in
 `protocols.yaml`.
 """
 
@@ -55,7 +55,7 @@ _ROWS = {
     "relation_change": "relation_rows",
     "activity_progression": "activity_rows",
 }
-"""Which part of the file the rows of a category's changes count in."""
+"""The evidence field for the rows of a category's changes."""
 
 
 class TemporalInputs(Inputs):
@@ -64,14 +64,14 @@ class TemporalInputs(Inputs):
 
 
 class TemporalTarget(Target):
-    """The category is one of `CATEGORIES`, but pairs from others may have other values."""
+    """The category is one of `CATEGORIES`, but pairs from other sources may have other values."""
 
     answer: str
     category: str
 
 
 class TemporalMetadata(FrameMetadata):
-    """The clip by its first frame, its keyframes, and the writer of the question."""
+    """The clip's index (its first frame), its keyframes, and the writer of the question."""
 
     clip_index: int
     qa_index: int
@@ -80,7 +80,7 @@ class TemporalMetadata(FrameMetadata):
 
 
 class TemporalEvidence(Evidence):
-    """Rows of the annotation file, and the changes in the answer."""
+    """Rows of the annotation file, and the changes that the answer states."""
 
     object_ids: list[str]
     activity_rows: list[Int64]
@@ -94,12 +94,12 @@ class TemporalSampling(ClipSampling):
     """The sampling of questions about changes in a clip.
 
     Args:
-        sampling_seed: of the sample of clips, over all videos; None takes `seed`.
-        per_class: limit of examples per kind of change; None for all.
-        max_frames: limit of frames per example, evenly thinned; None for all keyframes.
-        domain: file of a domain's values, where any two values that exclude each other make a change (`default`: coffee
-            making); None uses only the changes that the release names.
-        pairs: folder of questions that a model wrote (`barista-bench generate questions`), instead of templates.
+        sampling_seed: seed for sampling the questions over all videos; None takes `seed`.
+        per_class: maximum number of examples per kind of change; None keeps all.
+        max_frames: maximum number of frames per example, evenly thinned; None keeps all keyframes.
+        domain: file of a domain's values (`default`: coffee making). Every change between two values that exclude each
+            other counts. None uses only the changes that the release names.
+        pairs: folder of questions that a model wrote (`barista-bench generate questions`); None uses templates.
     """
 
     sampling_seed: int | None = None
@@ -110,9 +110,10 @@ class TemporalSampling(ClipSampling):
 
 
 class TemporalVQA(TextTask[TemporalSampling]):
-    """`TemporalSampling.pairs` names a folder of question-answer pairs to use instead of the templates.
+    """Asks what changes within a clip.
 
-    The examples' metadata name their writer.
+    `TemporalSampling.pairs` names a folder of question-answer pairs that replace the templates. The examples' metadata
+    name the writer of the pairs.
     """
 
     benchmark = "barista"
@@ -136,9 +137,9 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return clip_span(video, candidate.item, sampling) if sampling.pairs is None else (0, video.frame_count)
 
     def candidates(self, video: VideoGraph, sampling: TemporalSampling) -> Iterator[Candidate | SkippedExample]:
-        """Yield a clip's categories of changes, or the pairs written about it.
+        """Yield a clip's categories of changes, or the pairs written about the clip.
 
-        `item` is the clip's first frame, or the line of the file; `numbers` is the place among the clip's pairs.
+        `item` is the clip's first frame, or the line of the file. `numbers` holds the position among the clip's pairs.
         """
         if sampling.pairs is not None:
             yield from _written_pairs(video, sampling, read_pairs(sampling.pairs, video.video_id))
@@ -153,7 +154,10 @@ class TemporalVQA(TextTask[TemporalSampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: TemporalSampling
     ) -> Iterator[Candidate]:
-        """Yield the sampled candidates of each category, by clip and category; written pairs are already sampled."""
+        """Yield the sampled candidates of each category, sorted by clip and category.
+
+        Written pairs are already sampled and are all yielded.
+        """
         if sampling.pairs is not None:
             yield from candidates
             return
@@ -200,9 +204,10 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return self.prompts.prompt(inputs.n_frames, count=str(inputs.n_frames), question=inputs.question)
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the last line labelled `Answer:`, else the complete text. Never a parse failure, as in the release.
+        """Return the last line labelled `Answer:`, else the complete text.
 
-        By the paper's protocol, return all text after the last `Answer:` anywhere.
+        As in the release, there are no parse failures. Under the paper's protocol, return all text after the last
+        `Answer:` anywhere.
         """
         answer = after_last(text, "answer:") if self.follows_paper else after_label(text, "answer")
         return Prediction({"answer": answer})
@@ -242,9 +247,9 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return f"Answer: The {first} {happens}, a hand touches the {second}, and then the {third} is moved away."
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the most typical answer of other videos to this question, or to the most similar question by words.
+        """Return the most typical answer of other videos to this question, or else to the most similar question.
 
-        Without other videos, `Nothing changes.`
+        Similarity counts common words. Without other videos, return `Nothing changes.`
         """
         question, answers = TemporalInputs.of(example).question, answers_by_question(others)
         nearest = max(sorted(answers), key=lambda other: (other == question, overlap(other, question).f1), default=None)
@@ -254,7 +259,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
 
 @remember
 def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
-    """Return questions, word for word, and the most typical answer to each."""
+    """Map each question, word for word, to the most typical answer."""
     answers: dict[str, list[str]] = defaultdict(list)
     for example in examples:
         answers[TemporalInputs.of(example).question].append(TemporalTarget.of(example).answer)
@@ -264,7 +269,7 @@ def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
 def _written_pairs(
     video: VideoGraph, sampling: TemporalSampling, clips: Sequence[ClipPairs]
 ) -> Iterator[Candidate | SkippedExample]:
-    """Yield the pairs of a file, in its order, whose clips lie entirely in the sampled frame range."""
+    """Yield the pairs of a file, in its order, if their clip lies entirely in the sampled frame range."""
     low, high = sampling.frame_range or (0, video.frame_count)
     for line, clip in enumerate(clips):
         frames, where = _frames_in_video(video, clip), f"clip {clip['clip_index']}"
@@ -280,12 +285,12 @@ def _written_pairs(
 
 
 def _frames_in_video(video: VideoGraph, clip: ClipPairs) -> tuple[int, ...]:
-    """Return the frames of a written clip that the video has."""
+    """Return those frames of a written clip that exist in the video."""
     return tuple(frame for frame in clip["frame_indices"] if frame < video.frame_count)
 
 
 def _select_frames(frames: tuple[int, ...], limit: int | None) -> tuple[int, ...]:
-    """Return the shown frames: up to `limit` of them, evenly spaced; the release's middle for a single frame."""
+    """Return up to `limit` evenly spaced frames. A single frame is the middle frame by the release's rule."""
     if limit is None or len(frames) <= limit:
         return frames
     return (frames[len(frames) // 2],) if limit == 1 else tuple(frames[i] for i in evenly_spaced(len(frames), limit))

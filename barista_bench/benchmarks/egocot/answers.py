@@ -1,10 +1,10 @@
 """Separates an answer from its rationale.
 
-The benchmark requires a strict match of the letter but does not define how to find it in free text:
+The benchmark requires a strict match of the letter, but does not define how to find the letter in free text.
 `kinds/choice_reading.py` finds it. The rationale is the field `reasoning` of the JSON object with the answer, as in the
-submission file (a text, a list or an object of steps). Otherwise it is the text before the words that name the choice,
-or the text after them if that is empty; else the complete text. A missing rationale is no parse failure; a model that
-ranks the choices gives none.
+submission file (a text, a list or an object of steps). Without this field, the rationale is the text before the words
+that name the choice, or else the text after these words. If both are empty, the rationale is the complete text. A
+missing rationale is not a parse failure. A model that ranks the choices gives no rationale.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text
 from barista_bench.core.example import read_scores
 
 MAX_REASONING = 50_000
-"""Limit of characters of a rationale."""
+"""Maximum number of characters of a rationale."""
 
 _HEADING = re.compile(r"(?:\A|\n)[\s#*_]{0,8}(?:final )?answer[\s:*_]{0,4}\Z", re.IGNORECASE)
 _LABEL = re.compile(r"\A[\s*_#]{0,8}(?:step[- ]by[- ]step )?reasoning[\s*_]{0,4}:[\s*_]{0,4}", re.IGNORECASE)
@@ -29,9 +29,9 @@ _EMPTY = re.compile(r"[\s*_#.,:;()\[\]`'\"-]*")
 
 
 def read_answer(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
-    """Return letter and rationale of a model's answer; None if no letter can be determined.
+    r"""Return the letter and the rationale of a model's answer, or None if no letter can be determined.
 
-    >>> read_answer("1. The left hand holds the pot.\\nANSWER: B", {"A": "right hand", "B": "left hand"})
+    >>> read_answer("1. The left hand holds the pot.\nANSWER: B", {"A": "right hand", "B": "left hand"})
     CotAnswer(answer='B', reasoning='1. The left hand holds the pot.')
     """
     text = text[-MAX_ANSWER:]
@@ -48,7 +48,10 @@ def read_answer(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
 
 
 def steps_of(value: object) -> str:
-    """Return a rationale (a text, a list of texts or an object of texts) with one step per line; else an empty text."""
+    """Return a rationale with one step per line. It may be a text, a list of texts or an object of texts.
+
+    Any other value gives an empty text.
+    """
     parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
     return "\n".join(part.strip() for part in parts if is_text(part))
 
@@ -59,12 +62,11 @@ def strip_numbers(text: str) -> str:
 
 
 def _text_after(text: str) -> str:
-    """Return the rationale that follows an answer."""
     return _clean_text(re.sub(r"\A[\s*_).:,;\]\"'`-]{0,16}", "", text))
 
 
 def _clean_text(text: str) -> str:
-    """Return a rationale without its heading; empty if only markup is left."""
+    """Return a rationale without its heading. If only markup remains, the result is empty."""
     text = text.strip()
     text = _LABEL.sub("", text[:-40] + _HEADING.sub("", text[-40:]))[:MAX_REASONING].rstrip(" \t\n*_#(").strip()
     return "" if _EMPTY.fullmatch(text) else text.encode(errors="replace").decode()

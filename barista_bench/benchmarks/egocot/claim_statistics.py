@@ -1,15 +1,16 @@
-"""Computes scores from checked rationales: each sample's contribution, and scores of the sum.
+"""Computes scores from checked rationales.
 
-Groups pool their samples.
+Each sample contributes sums, and scores are computed from the total. Groups pool their samples.
 
 Scores run from 0 to 1:
 
 * `claim_precision`, `contradiction_rate`, `unverifiable_rate`: the fractions of claims that the evidence supports,
-  contradicts and does not decide; they add up to 1.
-* `claim_recall`: the fraction of expected evidence that supported claims name. A sample without claims names none.
-* `verified_scr`: the fraction of right answers with a claim that the evidence contradicts: the counterpart of SCR
-  without a judge. A right answer without a rationale contradicts nothing; `reasoned` is the fraction of samples with a
-  rationale.
+  contradicts and does not decide. They add up to 1.
+* `claim_recall`: the fraction of the expected evidence that supported claims name. A sample without claims names no
+  evidence.
+* `verified_scr`: the fraction of right answers with a claim that the evidence contradicts. It is the counterpart of SCR
+  without a judge. A right answer without a rationale makes no claim, so it cannot be contradicted. `reasoned` is the
+  fraction of samples with a rationale.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ FRACTIONS: Mapping[str, tuple[str, str]] = {
     "claim_recall": ("said", "to_say"),
     "verified_scr": ("right_contradicted", "right"),
 }
-"""Score -> numerator and denominator."""
+"""The numerator and the denominator of each score."""
 CLAIM_METRICS = tuple(name for name in FRACTIONS if name not in ("accuracy", "coverage", "reasoned"))
 SAMPLE_SCORES = {"accuracy": "right", "lexical_f1": "lexical_f1", **{name: name for name in ("claims", *VERDICTS)}}
-"""Score of one sample -> its contribution."""
+"""The contribution that gives each score of a sample."""
 _COUNTS = tuple(dict.fromkeys(name for pair in FRACTIONS.values() for name in pair))
 _TABLES: Mapping[str, Sequence[str]] = {
     "per_group": tuple(GROUPS),
@@ -47,14 +48,14 @@ _TABLES: Mapping[str, Sequence[str]] = {
 
 
 class ClaimStatistics(SumStatistics):
-    """The scores of samples with known references; `rows` come from `sample_row`."""
+    """The scores of samples with known references. `rows` come from `sample_row`."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         super().__init__(rows, compute_metrics, tables=tables)
         self._rows = rows
 
     def scores(self) -> dict[str, Floats]:
-        """Return correctness, the word overlap of its rationale with the reference, and counts of its claims."""
+        """Return each sample's correctness, word overlap of rationale and reference, and counts of claims."""
         return {name: np.array([row[part] for row in self._rows]) for name, part in SAMPLE_SCORES.items()}
 
     def subset(self, samples: Sequence[int]) -> ClaimStatistics:
@@ -70,10 +71,10 @@ def sample_row(
     expected_count: int,
     lexical_f1: float,
 ) -> Row:
-    """Return the contribution of one sample. `check` is of its rationale, None without a readable answer.
+    """Return the contribution of one sample. `check` belongs to its rationale; it is None without a readable answer.
 
-    `groups` is `per_group` and `per_subtask` -> the sample's code. `expected_count`, the number of expected facts of
-    the evidence, counts even without an answer. `lexical_f1` is the word overlap of rationale and reference.
+    `groups` maps `per_group` and `per_subtask` to the sample's codes. `expected_count` is the number of expected facts
+    in the evidence, which count even without an answer. `lexical_f1` is the word overlap of rationale and reference.
     """
     findings = check.findings if check else ()
     counts = Counter[Hashable](finding.verdict for finding in findings)
@@ -96,12 +97,12 @@ def sample_row(
 
 
 def compute_metrics(sums: Sums) -> Metrics:
-    """Return the scores of D resamples, (D,) each; NaN for a division by zero."""
+    """Return the scores of D resamples, as arrays (D,). A division by zero gives NaN."""
     return {name: fraction(sums[part], sums[whole]) for name, (part, whole) in FRACTIONS.items()}
 
 
 def tables(sums: Row) -> dict[str, Json]:
-    """Return scores by group and by subtask, fractions of verdicts by kind of claim, and counts."""
+    """Return scores by group and by subtask, the share of each verdict by kind of claim, and counts."""
     return {
         **{table: _metrics_by_code(sums, table, codes) for table, codes in _TABLES.items()},
         "per_claim_kind": _fractions_by_kind(sums),
@@ -113,7 +114,7 @@ def tables(sums: Row) -> dict[str, Json]:
 
 
 def _metrics_by_code(sums: Row, table: str, codes: Sequence[str]) -> dict[str, Json]:
-    """Return the scores of each occurring group, without undefined scores."""
+    """Return the scores of each group that occurs, without undefined scores."""
     by_code: dict[str, Json] = {}
     for code in codes:
         totals: dict[Hashable, Floats] = {name: np.array([sums.get((table, code, name), 0.0)]) for name in _COUNTS}

@@ -1,20 +1,21 @@
-"""The claims of a rationale: its statements about times, objects, hands, relations and parts of the frame.
+"""Finds the claims of a rationale: statements about times, objects, hands, relations and parts of the frame.
 
-A small grammar over the pieces of a clause (`phrases.py`) finds them, without a language model:
+A small grammar over the pieces of a clause (`phrases.py`) finds the claims, without a language model:
 
-    relation   NAME ... PREDICATE ... NAME ["and" NAME]    a claim about a hand, where the predicate is a contact
-    region     (NAME | "the target")+ ... REGION           of one of the things named before it, else of the next
-    object     "the target" ... NAME                       the identity of the thing in question
-    object     NAME                                        that it is there
+    relation   NAME ... PREDICATE ... NAME ["and" NAME]    a claim about a hand if the predicate is a contact
+    region     (NAME | "the target")+ ... REGION           about a thing named before REGION, else the next named thing
+    object     "the target" ... NAME                       identifies the thing in question
+    object     NAME                                        says that the thing is there
     time       TIME
     state      NAME ... is STATE
     action     ACTION
     cause      ACTION ... so that ... is STATE
-    order      CONTACT ... before ... CONTACT               contacts of hands, as above
+    order      CONTACT ... before ... CONTACT              the contacts are relations of a hand, as above
 
-The last four are searched only if the evidence holds such facts (`evidence.graph`). The NAME before a predicate is the
-nearest. A clause with a negation or a hedge makes no claim, nor does a clause about a choice other than the answer.
-Equal claims count once. Words in no list and no evidence make no claim, except for objects of a hand's action.
+The last four kinds are searched only if the evidence has such facts (`evidence.graph`). The NAME of a predicate is the
+nearest name before it. A clause with a negation or a hedge makes no claim. Neither does a clause about a choice other
+than the answer. Equal claims count once. Words that neither the lists nor the evidence contain make no claim, except as
+the object of a hand's action.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ClaimKind: TypeAlias = Literal["time", "object", "hand", "relation", "region", "
 KINDS: tuple[ClaimKind, ...] = get_args(ClaimKind)
 TARGET: Names = frozenset({"target"})
 MAX_CLAIMS = 500
-"""Claims of one text that are looked at."""
+"""Maximum number of claims that are read from one text."""
 
 _GAP_BEFORE, _GAP_AFTER, _GAP_REGION = 8, 6, 16
 _VERBS_TO_BE = (("is",), ("are",), ("wa",), ("was",), ("were",))
@@ -44,18 +45,18 @@ _CHOICE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One statement. `subject` and `object` may be any of their names; a hand of no side is `hand`.
+    """One statement. `subject` and `object` are sets of possible names. A hand of unknown side is `hand`.
 
     Args:
         kind: topic of the claim. An object claim with the subject `TARGET` identifies the thing in question.
-        start, end: offsets of its words.
-        clause: number of its clause: times are checked against the other claims of their clause.
-        times: moments of the claim; empty if the sentence gives none, or moves it to another time (`later`). A time
-            claim has only that time.
-        is_invented: no source contains the object's name.
+        start, end: offsets of the claim's words in the text.
+        clause: number of the claim's clause. A time is checked against the other claims of its clause.
+        times: moments of the claim; empty if the sentence gives no time, or moves the claim to another time (`later`).
+            A time claim has only its own time.
+        is_invented: True if no source contains the object's name.
         part_of: the whole that the object is claimed to be part of (`the handle of the pot`).
-        of_both_hands: about both hands at once.
-        words: the names of things as in the text.
+        of_both_hands: True if the claim is about both hands at once.
+        words: the names of things as spelled in the text.
     """
 
     kind: ClaimKind
@@ -74,7 +75,7 @@ class Claim:
 
     @property
     def content(self) -> tuple[Hashable, ...]:
-        """The claim without its place in the text: equal claims count once."""
+        """Return the claim without its place in the text. Claims with equal content count once."""
         return self.kind, self.times, self.subject, self.predicate, self.object, self.region
 
 
@@ -85,10 +86,10 @@ def claims_of(
     moment: tuple[Times, ...] = (),
     terms: Terms = NO_TERMS,
 ) -> list[Claim]:
-    """Return the claims of an untrusted text, each once, in order; at most `MAX_CLAIMS`.
+    """Return the claims of an untrusted text in order, each once, at most `MAX_CLAIMS`.
 
-    `answer` is the letter of the choice that the text argues for: statements about other choices are not claims.
-    `moment` is the time of the question, which `at this moment` may mean.
+    `answer` is the letter of the choice that the text argues for. Statements about other choices are not claims.
+    `moment` is the time of the question, which `at this moment` may refer to.
     """
     claims: dict[tuple[Hashable, ...], Claim] = {}
     for number, clause in enumerate(clauses(text, vocabulary, moment, terms)):
@@ -96,7 +97,7 @@ def claims_of(
         if clause.has("negation") or clause.has("hedge") or letters - {"I", answer}:
             continue
         for claim in _claims(clause, number):
-            # A time is held against what else its clause says, so that each clause's own counts.
+            # A time is checked against the other claims of its clause, so equal times of different clauses are kept.
             claims.setdefault((number, *claim.content) if claim.kind == "time" else claim.content, claim)
             if len(claims) >= MAX_CLAIMS:
                 return list(claims.values())
@@ -149,7 +150,7 @@ def _relations(pieces: Sequence[Piece]) -> Iterator[Claim]:
 
 
 def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
-    """Yield claims about states of things and about actions, and about states caused by actions."""
+    """Yield claims about states of things, about actions, and about states that actions cause."""
     for index, piece in enumerate(pieces):
         if piece.kind == "action":
             yield Claim("action", piece.start, piece.end, 0, (), frozenset({"hand"}), "does", piece.names)
@@ -158,7 +159,7 @@ def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
             continue
         last = _piece_before(pieces, pieces.index(owner), ("name", "predicate", "cause", "order"))
         if last is not None and last.kind == "predicate":
-            continue  # of two things in a relation, it is unclear which has the state
+            continue  # it is unclear which of the two related things has the state
         state = Claim(
             "state", owner.start, piece.end, 0, (), owner.names, "is", piece.names, words=_spelled_names(owner)
         )
@@ -173,7 +174,7 @@ def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
 
 
 def _orders(pieces: Sequence[Piece], contacts: Sequence[Claim]) -> Iterator[Claim]:
-    """Yield claims that the first of two contacts, with a word of order between, comes before the second."""
+    """Yield claims that one contact precedes another, from two contacts with a word of order between them."""
     for piece in pieces:
         earlier = [claim for claim in contacts if claim.end <= piece.start] if piece.kind == "order" else []
         later = [claim for claim in contacts if claim.start >= piece.end]
@@ -192,7 +193,7 @@ def _contact_names(claim: Claim) -> Names:
 
 
 def _wholes(following: Sequence[Piece], target: Piece) -> Names:
-    """Return the names of the whole that the target is part of: the words after `of`."""
+    """Return the names after `of`: the whole that the target is a part of."""
     after = [piece for piece in following if piece.start >= target.end and piece.kind != "article"][:2]
     return after[1].names if len(after) == 2 and after[0].words == ("of",) else frozenset()
 
@@ -209,7 +210,7 @@ def _relation(subject: Piece, predicate: Piece, target: Piece, part_of: Names) -
     if _is_hand(first.names) and _is_hand(second.names) and name in CONTACTS:
         return
     is_invented = target.kind == "word"
-    # Two sides at once (`both hands`) are two claims; several names of one thing are one.
+    # Both sides (`both hands`) make two claims. Several names of one thing make one claim.
     doers, targets = _each_side(first.names), _each_side(second.names)
     for doer, target_names in product(doers, targets):
         has_side = any(hand in SIDED_HANDS for hand in (*doer, *target_names))
@@ -224,7 +225,7 @@ def _each_side(names: Names) -> list[Names]:
 
 
 def _may_be_anything(names: Names) -> bool:
-    """Return True if names may mean anything, like the names of `it` and `a hand`."""
+    """Return True if the names may refer to anything, like the names of `it` and `a hand`."""
     return "*" in names or names == {"hand"}
 
 
@@ -233,15 +234,16 @@ def _is_hand(names: Names) -> bool:
 
 
 def _piece_before(pieces: Sequence[Piece], index: int, kinds: tuple[str, ...]) -> Piece | None:
-    """Return the nearest piece of these kinds before a place, at most a few words away."""
+    """Return the nearest piece of these kinds before an index, at most a few words away."""
     nearby = pieces[max(0, index - 1 - _GAP_BEFORE) : index]
     return next((piece for piece in reversed(nearby) if piece.kind in kinds), None)
 
 
 def _names_after(pieces: Sequence[Piece], index: int, is_contact: bool) -> Iterator[Piece]:
-    """Yield the names after a relation: the next name, and a name joined by `and`; not beyond the next relation.
+    """Yield the names after a relation: the next name, and a second name joined by `and`.
 
-    `is_contact`: the relation is a contact of a hand, whose object may have an unknown name.
+    The search stops at the next relation. `is_contact` means that the relation is a contact of a hand. The object of a
+    contact may have an unknown name.
     """
     unknown: list[Piece] = []
     for position, piece in enumerate(pieces[index + 1 : index + 2 + _GAP_AFTER], start=index + 1):

@@ -1,17 +1,19 @@
-"""EgoCoT-Bench (arXiv 2605.19559): a choice, and the reasons for it.
+"""EgoCoT-Bench (arXiv 2605.19559): a lettered choice, and the reasons for choosing it.
 
 Given frames of one egocentric video, a question and lettered choices, the model reasons in steps that name times,
-objects, hands and places, and gives a letter. Scored by accuracy, a strict match of the letter. Judges of reasoning
-score the rationale (`rationale`; R and SCR), and `evidence_check.py` checks its claims against the annotations without
-a judge.
+objects, hands and places. Then it gives a letter. The score is accuracy, a strict match of the letter. Judges of
+reasoning score the rationale (`rationale`; R and SCR). Without a judge, `evidence_check.py` checks the rationale's
+claims against the annotations.
 
-Points that the sources leave open, and our choices:
-* the number of frames: 16, evenly spaced, with the first and the last; `frames` or `rate` change it. Their times have
-  the format of the annotations;
-* finding the letter in free text: `kinds/choice_reading.py`. An unreadable answer is wrong, and its rationale missing;
-* aggregation pools samples, which reproduces the published tables (docs/upstream/egocot.md).
+The sources leave some points open. This package decides them as follows:
 
-References of the public test split are hidden: you can run and submit it (`submission.py`), but not score it.
+* A question has 16 evenly spaced frames, including the first and the last; `frames` or `rate` change the number. The
+  prompt writes their times in the format of the annotations.
+* `kinds/choice_reading.py` finds the letter in free text. An unreadable answer is wrong and has no rationale.
+* Aggregation pools samples, which reproduces the published tables (docs/upstream/egocot.md).
+
+References of the public test split are hidden. You can run this split and submit the answers (`submission.py`), but you
+cannot score them.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ from barista_bench.media.frame_choice import at_rate, evenly_spaced
 from barista_bench.media.video.readers import VideoFacts, video_facts
 
 _NEAR_SECONDS = 0.5
-"""Seconds between a box and the frame that it is drawn on."""
+"""Maximum number of seconds between a box and the frame on which the box is drawn."""
 _FAILURES: Mapping[str, FailureKind] = {
     "time": "wrong_time",
     "object": "wrong_object",
@@ -82,12 +84,12 @@ _FAILURES: Mapping[str, FailureKind] = {
 
 @dataclass(frozen=True, slots=True)
 class CotSampling(Sampling):
-    """The frames of a video that are shown.
+    """The frames of a video that a question shows.
 
     Args:
-        frames: of one example, evenly spaced; used without `rate`.
+        frames: number of frames of an example, evenly spaced; ignored if `rate` is given.
         rate: frames per second, evenly spaced.
-        max_frames: limit of frames per example, evenly thinned; None for no limit.
+        max_frames: maximum number of frames per example, evenly thinned; None for no limit.
     """
 
     frames: Count = 16
@@ -166,24 +168,28 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return CotTarget.of(example).answer is not None
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return letter and rationale by the rules of `answers.py`; a missing rationale is not a failure."""
+        """Return the letter and the rationale by the rules of `answers.py`. A missing rationale is not a failure."""
         answer = read_answer(text, CotInputs.read(inputs).texts)
         if answer is None:
             return NO_CHOICE
         return Prediction(answer.write())
 
     def statistics(self, samples: Sequence[Scored]) -> ClaimStatistics:
-        """Return accuracy, and the verdicts on the rationales' claims. Raises DataError if a reference is hidden."""
+        """Return accuracy, and the verdicts on the claims of rationales. Raises DataError if a reference is hidden."""
         return ClaimStatistics([self._row(sample.example, sample.prediction) for sample in samples])
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """Return the sample's scores; empty if the reference is hidden: such a sample can only be submitted."""
+        """Return the sample's scores, or none if the reference is hidden.
+
+        A sample with a hidden reference can only be submitted.
+        """
         return super().score(example, prediction) if self.has_answer(example) else {}
 
     def check(self, example: Example, prediction: Prediction) -> RationaleCheck:
-        """Check the rationale of an answer against the example's evidence; remembered for failures and explanations.
+        """Check the rationale of an answer against the example's evidence.
 
-        Raises DataError if the reference is hidden, and with it the topic of the question.
+        The result is cached for failures and explanations. Raises DataError if the reference is hidden, since the
+        reference tells what the question is about.
         """
         answer = CotAnswer.read(prediction.value)
         return _rationale_check(example, answer.answer, answer.reasoning)
@@ -218,7 +224,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         )
 
     def rationale(self, example: Example, prediction: Prediction) -> Rationale:
-        """Return the sample as a judge of reasons sees it. Raises DataError if the reference is hidden."""
+        """Return the sample in the form for judges of reasoning. Raises DataError if the reference is hidden."""
         inputs, answer, right = CotInputs.of(example), CotAnswer.read(prediction.value), known_answer(example)
         choices = {label: f"{label}. {text}" for label, text in inputs.texts.items()}
         return Rationale(
@@ -230,7 +236,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return a wrong letter, and every kind of claim that the evidence contradicts."""
+        """Return a failure for a wrong letter, and one for every kind of claim that the evidence contradicts."""
         objects = evidence_objects(example)
         wrong = [] if prediction.value["answer"] == known_answer(example) else [AnswerFailure("wrong_option", objects)]
         findings = self.check(example, prediction).findings
@@ -240,7 +246,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return (*wrong, *(AnswerFailure(kind, objects) for kind in kinds))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Explain the letter first, then the claims: supported claims as hits, contradicted claims as wrong."""
+        """Explain the letter first, then the claims. Supported claims are hits, and contradicted claims are wrong."""
         choices, right = self.choices(example), known_answer(example)
         reference = f"{right}: {choices[right]}"
         if prediction is None:
@@ -254,7 +260,10 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return Explanation.of(supported, [reference], [f"{letter}: {choices[letter]}", *contradicted])
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """Return the boxes that the evidence focuses on, or else all of its boxes, on the frame nearest in time."""
+        """Return the boxes that the evidence focuses on, each on the frame nearest in time.
+
+        Without focused boxes, return all boxes.
+        """
         evidence = ItemEvidence.of(example)
         times = np.array(CotInputs.of(example).times)
         labels = {target.object_id: target.label for target in evidence.objects}
@@ -267,12 +276,15 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return tuple(dict.fromkeys(boxes))
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """Return the reference reasoning and the right letter. Raises DataError if they are hidden."""
+        """Return the reference reasoning and the right letter. Raises DataError if the reference is hidden."""
         steps = [f"{n}. {step}" for n, step in enumerate(CotTarget.of(example).reasoning, start=1)]
         return "\n".join((*steps, f"ANSWER: {known_answer(example)}"))
 
     def prior_weight(self, example: Example, other: Example, count: int) -> int:
-        """Return a weight such that any number of other subtasks weighs less than one question of the same."""
+        """Return a weight that depends on the subtask.
+
+        One question of the same subtask outweighs any number of questions of other subtasks.
+        """
         return count + 1 if other.label == example.label else 1
 
 
@@ -281,7 +293,7 @@ def example_of(
 ) -> Example:
     """Return the example of an item.
 
-    Without `facts` its media are missing: sizes and times are 0, frames only named.
+    Without `facts`, sizes and times are 0, and frames are only named.
     """
     entry = release.manifest.get(item.media_id)
     times = [round(float(facts.seconds[frame]), 3) for frame in frames] if facts else [0.0 for _ in frames]
@@ -308,7 +320,7 @@ def example_of(
 
 
 def known_answer(example: Example) -> str:
-    """Return the letter of the right choice. Raises DataError if it is hidden, as in the public test split."""
+    """Return the letter of the right choice. Raises DataError if the letter is hidden, as in the public test split."""
     answer = CotTarget.of(example).answer
     if answer is None:
         raise DataError(

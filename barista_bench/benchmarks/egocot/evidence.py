@@ -1,7 +1,8 @@
-"""The evidence for checking claims: dated relations, boxes and names, from an item's evidence or from a scene graph.
+"""The evidence against which claims are checked: relations with times, boxes, and names.
 
-Names are canonical: words from `lexicon.stems`, joined by blanks; a hand is `left hand`, `right hand`, or `hand` for an
-unknown side. Times are seconds, boxes (x0, y0, x1, y1) as fractions of the frame, 0 to 1.
+The evidence comes from an item's annotations or from a scene graph. Names are canonical: words from `lexicon.stems`,
+joined by blanks. A hand is `left hand`, `right hand`, or `hand` if its side is unknown. Times are in seconds. Boxes are
+(x0, y0, x1, y1) as fractions of the frame, 0 to 1.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ Names: TypeAlias = "frozenset[str]"
 BARISTA_RELATIONS: Names = frozenset(
     {"under", "on", "inside", "attached to", "part of", "pulls", "pushes", "presses", "holds", "touches", "turns"}
 )
-"""Relations that BARISTA annotates on every frame (`contains` is the inverse of `inside`)."""
+"""Relations that BARISTA annotates on every frame. `contains` is the inverse of `inside`."""
 Times: TypeAlias = "tuple[float, float]"
 """Start and end in seconds, both included."""
 Vocabulary: TypeAlias = "Mapping[tuple[str, ...], Names]"
-"""Stemmed words -> their possible names."""
+"""Maps stemmed words to the names that they may mean."""
 
 Terms: TypeAlias = "Mapping[tuple[str, ...], tuple[PieceKind, str]]"
-"""Stemmed words -> a state, an action or a word of cause or order, by its canonical name."""
+"""Maps stemmed words to a kind (a state, an action, or a word of cause or order) and a canonical name."""
 
 TOLERANCE = 0.5
-"""Seconds that a claimed time may be off: two frames of the benchmark's 4 fps."""
+"""Number of seconds by which a claimed time may be wrong: two frames at the benchmark's 4 fps."""
 
 
 _BOX_STEP = 0.25
@@ -43,10 +44,11 @@ _BOX_STEP = 0.25
 
 
 class EvidenceFact(NamedTuple):
-    """A fact: `subject` does or is `predicate` to `object` during each of `spans`; undated without spans.
+    """A fact: `subject` does or is `predicate` to `object` during each of `spans`. Without spans the fact is undated.
 
-    `is_annotated` facts come from the evidence itself: a rationale is expected to name them. Others follow from the
-    question and its right answer, or are excluded. `text` states a fact that consists of more than names.
+    A fact with `is_annotated` comes from the evidence itself, and a rationale is expected to name it. Other facts
+    follow from the question and its right answer, or are excluded. `text` states a fact that consists of more than
+    names.
     """
 
     subject: str
@@ -57,14 +59,14 @@ class EvidenceFact(NamedTuple):
     text: str = ""
 
     def holds_at(self, times: tuple[Times, ...]) -> bool:
-        """Return True if it holds at one of the times; undated facts and claims are about any time."""
+        """Return True if the fact holds at one of the times. Undated facts and undated claims may be about any time."""
         if not times or not self.spans:
             return True
         return any(start - TOLERANCE <= b and a <= end + TOLERANCE for start, end in self.spans for a, b in times)
 
 
 class EvidenceBox(NamedTuple):
-    """The place of a named thing at one time. A rationale is expected to name `is_focused` places."""
+    """The place of a named thing at one time. A rationale is expected to name the places with `is_focused`."""
 
     name: str
     time: float
@@ -80,17 +82,17 @@ class EvidenceBase:
         facts: relations with their times.
         places: boxes.
         objects: names of all things in the video.
-        targets: names of the things in question; expected in a rationale.
-        times: the moments that the evidence points at; expected in a rationale.
+        targets: names of the things in question, which a rationale is expected to name.
+        times: the moments that the evidence points at, which a rationale is expected to name.
         moments: further annotated moments.
         answers: names in the right choice.
-        refuted_names: names only in wrong choices: not the thing in question.
-        other_names: further recognisable names, without evidence.
-        duration: seconds of the video; None if unknown.
-        covered_span: from, to: the part of the video that the evidence covers; None for all of it.
-        is_complete: True if missing facts are false: for a scene graph, never for an item's evidence.
+        refuted_names: names that occur only in wrong choices, so that they are not the thing in question.
+        other_names: further names that are recognised although they have no evidence.
+        duration: length of the video in seconds; None if unknown.
+        covered_span: start and end of the part of the video that the evidence covers; None for the whole video.
+        is_complete: True if missing facts are false. This holds for a scene graph, but never for an item's evidence.
         has_unnamed: True if some things have no name, so that any thing may be one of them.
-        scheme: for complete evidence, the relations that its annotators look for.
+        scheme: for complete evidence, the relations that the annotators look for.
     """
 
     facts: tuple[EvidenceFact, ...] = ()
@@ -110,23 +112,22 @@ class EvidenceBase:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """Return all recognisable names, by their words, their last word and their synonyms."""
+        """Return the vocabulary of all recognised names: by full name, by last word, and by synonym."""
         evidence_words = vocabulary_of(self.objects | self.answers | self.refuted_names | self.other_names)
         merged = {words: names | _GENERAL_VOCABULARY.get(words, frozenset()) for words, names in evidence_words.items()}
         return {**_GENERAL_VOCABULARY, **merged}
 
     @cached_property
     def terms(self) -> Terms:
-        """Return the terms of a graph's facts beside names and relations; empty without such facts."""
+        """Return the words of a graph's facts that are neither names nor relations; empty without such facts."""
         return dict(_terms(self.facts))
 
     def places_of(self, names: Names) -> list[EvidenceBox]:
-        """Return the boxes of things with these names."""
         return [box for box in self.places if box.name in names]
 
 
 def canonical_name(text: str) -> str:
-    """Return a name in the form compared here; empty if the text has no name.
+    """Return a name in canonical form; empty if the text has no name.
 
     >>> canonical_name("The black pots (3)"), canonical_name("camera wearer (operator)")
     ('black pot', 'hand')
@@ -142,7 +143,7 @@ def canonical_name(text: str) -> str:
 
 
 def vocabulary_of(names: Iterable[str]) -> Vocabulary:
-    """Return words -> their possible names: in full, by the last word, by a synonym of either.
+    """Map words to the names that they may mean: the full name, its last word, or a synonym of these.
 
     >>> sorted(vocabulary_of(["coffee cup", "black pot"])[("mug",)])
     ['coffee cup']
@@ -170,9 +171,9 @@ _GENERAL_VOCABULARY = vocabulary_of(" ".join(name) for group in lexicon.SYNONYMS
 def annotated_evidence(
     evidence: ItemEvidence, *, size: tuple[float, float] | None = None, duration: float | None = None
 ) -> EvidenceBase:
-    """Return the evidence of an item, without its question.
+    """Return the evidence of an item, without facts from its question.
 
-    `size` is the width and height of the media in pixels; without it no box is placed. `duration` is in seconds.
+    `size` is the width and height of the media in pixels; without it there are no boxes. `duration` is in seconds.
     """
     labels = {target.object_id: canonical_name(target.label) for target in evidence.objects if target.object_id}
     spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
@@ -221,12 +222,12 @@ def _graph_fact(row: GraphFact, duration: float | None) -> EvidenceFact:
 
 
 def _plain_text(text: str) -> str:
-    """Return a state or an action in the form compared here."""
+    """Return a state or an action in canonical form."""
     return " ".join(lexicon.stems(text))
 
 
 def _two_names(text: str, word: str) -> str:
-    """Return two names with a word between, or a name and a state."""
+    """Return two canonical names joined by `word`, or a name joined with a state."""
     first, _, second = text.partition(word)
     return f"{canonical_name(first)}{word}{canonical_name(second) if word == ' on ' else _plain_text(second)}"
 
@@ -257,11 +258,11 @@ def _forms(action: str) -> Iterator[tuple[str, ...]]:
 def graph_evidence(
     video: VideoGraph, span: tuple[int, int] | None = None, *, other_categories: Iterable[str] = ()
 ) -> EvidenceBase:
-    """Return the evidence of a scene graph, which is complete: a missing fact is false.
+    """Return the evidence of a scene graph. It is complete, so a missing fact is false.
 
-    Relations have their annotated ranges, even on frames where an end has no box. `span` is of frames [start, stop),
-    None for all. `other_categories` come from other videos, so that claims about them are known to be wrong. Raises
-    DataError if the graph has no frame rate.
+    Relations hold over their annotated ranges, even on frames where one of the two objects has no box. `span` is a
+    range of frames [start, stop), or None for all frames. `other_categories` come from other videos. Claims about these
+    categories are known to be wrong. Raises DataError if the graph has no frame rate.
     """
     fps = video.video.fps
     if not fps:
@@ -301,7 +302,7 @@ def graph_evidence(
 
 
 def _triple(subject: str, predicate: str, target: str) -> tuple[str, str, str]:
-    """Return a relation by canonical names, its ends in the order of the canonical predicate."""
+    """Return a relation by canonical names. Subject and object follow the direction of the canonical predicate."""
     name, flipped = lexicon.canonical_predicate(predicate)
     first, second = (target, subject) if flipped else (subject, target)
     return canonical_name(first), name, canonical_name(second)
@@ -317,5 +318,5 @@ def _box_fractions(box: Xyxy, size: tuple[float, float]) -> Xyxy:
 
 
 def other_side(hand: str) -> str | None:
-    """Return the other hand; None for a hand of unknown side and for everything else."""
+    """Return the other hand, or None for a hand of unknown side and for everything else."""
     return lexicon.SIDED_HANDS[1 - lexicon.SIDED_HANDS.index(hand)] if hand in lexicon.SIDED_HANDS else None

@@ -1,21 +1,23 @@
-"""Claims against evidence: supported, contradicted, or neither. Deterministic, without a language model.
+"""Checks claims against evidence. A claim is supported, contradicted, or neither.
 
-A claim is *contradicted* only if the evidence excludes it at its moments:
+The check is deterministic and uses no language model. A claim is *contradicted* only if the evidence excludes it at the
+claim's times:
 
-* a relation: the same two things have a relation that excludes it (`on` / `under`); it holds in the other direction;
-  the other hand does it; the hand holds something else; the hand in question is claimed to be on a thing from a wrong
-  choice; or the evidence is complete and has no such relation then;
-* a part of the frame: the box lies clearly elsewhere then;
-* an object: it is claimed to be the thing in question but only a wrong choice is, or the evidence is complete and has
-  no such object;
-* a state, an action, a cause or an order: `evidence.graph` excludes it then;
-* a time: after the end of the video, or the other claims of its clause are excluded then.
+* A relation is contradicted if the same two things have a relation that excludes it (`on` / `under`), if it holds in
+  the other direction, if the other hand does it, or if the hand holds something else. It is also contradicted if the
+  hand in question is claimed to be on a thing from a wrong choice, or if the evidence is complete and has no such
+  relation then.
+* A part of the frame is contradicted if the box clearly lies elsewhere then.
+* An object is contradicted if it is claimed to be the thing in question but occurs only in a wrong choice, or if the
+  evidence is complete and has no such object.
+* A state, an action, a cause or an order is contradicted if `evidence.graph` excludes it then.
+* A time is contradicted if it is after the end of the video, or if the other claims of its clause are excluded then.
 
 The tolerance is half a second, always in the claim's favour: it widens supporting times and narrows contradicting
-times, except for the moments that the evidence itself names. A claim without a time may be about any time: only a fact
-that holds throughout contradicts it, or complete evidence that has it at no time.
+times. It does not apply to the moments that the evidence itself names. A claim without a time may be about any time.
+Only a fact that holds throughout contradicts it, or complete evidence in which it never holds.
 
-A claim that the evidence does not decide is *unverifiable*: neither an error nor support.
+A claim that the evidence does not decide is *unverifiable*. It counts neither as an error nor as support.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 
 @dataclass(frozen=True, slots=True)
 class ClaimFinding:
-    """The verdict on one claim, and the reason. `text` is the claim in the words of the rationale."""
+    """The verdict on one claim, and the reason. `text` holds the claim's words in the rationale."""
 
     claim: Claim
     text: str
@@ -60,8 +62,8 @@ class RationaleCheck:
 
     Args:
         findings: one per claim, in the order of the text.
-        said_count: how many expected facts of the evidence supported claims name.
-        expected_count: how many expected facts exist: relations, targets, moments, boxes in focus.
+        said_count: number of expected facts that supported claims name.
+        expected_count: number of expected facts in the evidence: relations, targets, moments, focused boxes.
     """
 
     findings: tuple[ClaimFinding, ...]
@@ -73,12 +75,12 @@ class RationaleCheck:
 
     @property
     def precision(self) -> float | None:
-        """Fraction of the claims that are supported; None without claims."""
+        """Return the fraction of claims that are supported, or None without claims."""
         return self.count("supported") / len(self.findings) if self.findings else None
 
     @property
     def recall(self) -> float | None:
-        """Fraction of expected facts that the claims name; None without expected facts."""
+        """Return the fraction of expected facts that supported claims name, or None without expected facts."""
         return self.said_count / self.expected_count if self.expected_count else None
 
     @property
@@ -87,10 +89,10 @@ class RationaleCheck:
 
 
 def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = None) -> RationaleCheck:
-    """Extract the claims of a rationale and check them against evidence. Never raises, for any text.
+    """Extract the claims of a rationale and check them against evidence. This never raises, whatever the text.
 
     At most `phrases.MAX_TEXT` characters are read. `answer` is the letter of the choice that the rationale argues for,
-    if any.
+    if there is one.
     """
     moment = ((evidence.times[0], evidence.times[0]),) if len(evidence.times) == 1 else ()
     claims = claims_of(text, evidence.vocabulary, answer, moment, evidence.terms)
@@ -108,7 +110,7 @@ _UNKNOWN: _Result = ("unverifiable", "the evidence does not say")
 
 
 class _Checker:
-    """Verdicts on the claims of a rationale, each from the evidence of its question."""
+    """Gives verdicts on the claims of a rationale, from the evidence of its question."""
 
     def __init__(self, evidence: EvidenceBase) -> None:
         self.evidence = evidence
@@ -121,7 +123,7 @@ class _Checker:
         return [self._result(claim, dated_claims[claim.clause]) for claim in claims]
 
     def _result(self, claim: Claim, dated_claims: Sequence[Claim]) -> _Result:
-        """Return the verdict on one claim; for a time, by the dated claims of its clause."""
+        """Return the verdict on one claim. The verdict on a time depends on the dated claims of its clause."""
         if claim.kind == "time":
             return self._time_result(claim, dated_claims)
         if claim.kind == "object":
@@ -157,18 +159,18 @@ class _Checker:
         return ("contradicted", "there is no such relation") if self._is_absent(claim) else _UNKNOWN
 
     def _facts_then(self, claim: Claim) -> list[EvidenceFact]:
-        """Return facts that may hold at the claim's times."""
+        """Return the facts that may hold at the claim's times."""
         return [fact for fact in self.evidence.facts if fact.holds_at(claim.times)]
 
     def _clashing_fact(self, claim: Claim) -> EvidenceFact | None:
-        """Return a fact that certainly holds at the claim's times, and excludes it."""
+        """Return a fact that excludes the claim and certainly holds at the claim's times."""
         facts = (
             fact for fact in self.evidence.facts if self._is_ruled_out(fact, claim) and self._holds_then(fact, claim)
         )
         return next(facts, None)
 
     def _holds_then(self, fact: EvidenceFact, claim: Claim) -> bool:
-        """Return True if a fact holds at all possible times of the claim: at each of its times, or throughout."""
+        """Return True if a fact holds at each of the claim's times, or throughout the video for an undated claim."""
         if claim.times:
             return all(any(self._is_within(span, times, claim) for span in fact.spans) for times in claim.times)
         covered = self.evidence.covered_span or (0.0, self.evidence.duration or float("inf"))
@@ -177,23 +179,26 @@ class _Checker:
         return any(start <= covered[0] + ROUNDING and covered[1] - ROUNDING <= end for start, end in fact.spans)
 
     def _is_within(self, span: Times, times: Times, claim: Claim) -> bool:
-        """Return True if times lie within a span, at a moment that the evidence names or else within the tolerance."""
+        """Return True if times lie within a span.
+
+        At a moment that the evidence names, the match is exact. Elsewhere the span is narrowed by the tolerance.
+        """
         (start, end), (first, last), slack = span, times, TOLERANCE
         if first < start - ROUNDING or end + ROUNDING < last:
             return False
-        if claim.predicate == RELEASING:  # a moment, which may be the last
+        if claim.predicate == RELEASING:  # releasing is a moment, which may be the last of the span
             return start < first - slack and last + slack < end
         named_moments = (*self.evidence.times, *self.evidence.moments, *((start,) if start == end else ()))
         is_exact = any(start <= time <= end and first - ROUNDING <= time <= last + ROUNDING for time in named_moments)
         return is_exact or (first + slack < end and start < last - slack)
 
     def _is_absent(self, claim: Claim) -> bool:
-        """Return True if the evidence is complete and has no possible meaning of the claim then."""
+        """Return True if the evidence is complete and no fact may mean the claim at its times."""
         evidence = self.evidence
         if not evidence.is_complete or claim.is_invented or claim.predicate not in evidence.scheme:
             return False
         facts = self._facts_then(claim)
-        # Verbs of contact overlap: who presses a button touches it, and may be said to push it.
+        # Verbs of contact overlap. A hand that presses a button touches it and, in other words, pushes it.
         is_contact = claim.predicate in CONTACTS and any(
             f.predicate in CONTACTS and has_same_ends(f, claim) for f in facts
         )
@@ -203,7 +208,7 @@ class _Checker:
         return is_covered and not is_meant
 
     def _is_ruled_out(self, fact: EvidenceFact, claim: Claim) -> bool:
-        """Return True if the two exclude each other, or the question's hand is claimed to be on a wrong choice."""
+        """Return True if fact and claim exclude each other, or the claim puts the question's hand on a wrong choice."""
         if is_opposed_by(fact, claim):
             return True
         is_asked = not fact.is_annotated and is_named(claim.subject, fact.subject)
@@ -215,7 +220,7 @@ class _Checker:
         return holds_other and not self._may_be_part_of(claim, fact.object)
 
     def _may_be_part_of(self, claim: Claim, held_name: str) -> bool:
-        """Return True if the claimed object may be a part of the held thing, its whole, or its content."""
+        """Return True if the claimed object may be a part of the held thing, contain it, or be contained in it."""
         is_a_part = claim.is_invented and any(name.split()[-1] in PARTS for name in claim.object)
         if is_a_part or is_named(claim.part_of, held_name):
             return True
@@ -227,7 +232,7 @@ class _Checker:
         return (fact for fact in self.evidence.facts if is_stated_by(fact, claim))
 
     def _boxes(self, claim: Claim) -> list[EvidenceBox]:
-        """Return the boxes of the things in a region claim; a focused box if it is only called the target."""
+        """Return the boxes of the things in a region claim. If the claim only says `target`, prefer focused boxes."""
         if claim.subject:
             return self.evidence.places_of(claim.subject)
         targets = self.evidence.places_of(frozenset(self.evidence.targets))
@@ -242,12 +247,15 @@ class _Checker:
         return ("contradicted", "its box lies elsewhere") if self._lies_elsewhere(claim) else _UNKNOWN
 
     def _lies_elsewhere(self, claim: Claim) -> bool:
-        """Return True if all boxes of the claim's times lie elsewhere: of that exact moment, if there may be others."""
+        """Return True if all boxes at the claim's times lie elsewhere.
+
+        If the evidence is incomplete, only boxes at the exact moment count, since other boxes may exist.
+        """
         is_complete, boxes = self.evidence.is_complete, self._boxes(claim)
         slack = TOLERANCE if is_complete else ROUNDING
         if not claim.times:
             moments = {box.time for box in self.evidence.places}
-            is_seen = is_complete and {box.time for box in boxes} == moments  # unseen, it may be anywhere
+            is_seen = is_complete and {box.time for box in boxes} == moments  # while unseen, the thing may be anywhere
         else:
             is_seen = all(any(_overlaps((box.time, box.time), times, slack) for box in boxes) for times in claim.times)
             is_seen = is_seen and (is_complete or all(last - first <= 2 * slack for first, last in claim.times))
@@ -256,13 +264,13 @@ class _Checker:
         return is_seen and all(verdict == "contradicted" for verdict in verdicts)
 
     def _supporting_spans(self, claim: Claim) -> tuple[Times, ...]:
-        """Return the times when the evidence has the claim; empty if it has it undated, or not at all."""
+        """Return the times at which the evidence supports the claim. Undated or missing support gives no times."""
         if claim.kind != "region":
             facts = list(self._matching_facts(claim))
             return () if any(not fact.spans for fact in facts) else tuple(s for fact in facts for s in fact.spans)
         assert claim.region is not None, "region claims have a region"
         times = [box.time for box in self._boxes(claim) if region_verdict(box, claim.region) == "supported"]
-        # Boxes are samples of a movement: between the first and the last it may be there at any time.
+        # Boxes are samples of a movement. Between the first and the last box, the thing may be there at any time.
         return ((min(times), max(times)),) if times else ()
 
     def _time_result(self, claim: Claim, dated_claims: Sequence[Claim]) -> _Result:
@@ -279,7 +287,7 @@ class _Checker:
         return _UNKNOWN
 
     def _is_excluded(self, claim: Claim) -> bool:
-        """Return True if a claim is excluded at its times, although it is true at others."""
+        """Return True if the evidence excludes a claim at its times, even if the claim is true at other times."""
         if claim.kind == "region":
             return self._lies_elsewhere(claim)
         return self._is_absent(claim) or self._clashing_fact(claim) is not None
@@ -299,7 +307,7 @@ def _fact_text(fact: EvidenceFact) -> str:
 
 
 def _said_flags(findings: Sequence[ClaimFinding], evidence: EvidenceBase) -> list[bool]:
-    """Return, for each expected fact of the evidence, True if a supported claim names it."""
+    """Return, for each expected fact of the evidence, whether a supported claim names it."""
     supported = [finding.claim for finding in findings if finding.verdict == "supported"]
     names = [claim.object for claim in supported if claim.kind == "object"]
     contacts = (claim for claim in supported if claim.kind in ("hand", "relation"))

@@ -1,4 +1,4 @@
-"""Compares one fact or box with one claim, independent of time: it states, may mean, or excludes the claim."""
+"""Compares one fact or box with one claim, ignoring times: the fact states, may mean, or excludes the claim."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from barista_bench.benchmarks.egocot.lexicon import Region
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 ROUNDING = 0.05
-"""Rounding error in seconds of one decimal: closer times are the same moment."""
+"""Rounding error, in seconds, of times with one decimal. Times that differ by less are the same moment."""
 
 
 def is_named(claimed: Names, name: str) -> bool:
-    """Return True if a thing of the evidence may be the claimed thing: a hand of unknown side is any hand."""
+    """Return True if `name` may be one of the claimed names. A hand of unknown side may be either hand."""
     return name in claimed or "*" in claimed or ("hand" in claimed and name in lexicon.SIDED_HANDS)
 
 
@@ -37,7 +37,7 @@ def is_implied_by(fact: str, claimed: str) -> bool:
 
 
 def is_stated_by(fact: EvidenceFact, claim: Claim) -> bool:
-    """Return True if a fact states the claim, or more."""
+    """Return True if a fact states the claim, or implies it."""
     is_forward = has_same_ends(fact, claim)
     is_reversed = is_named(claim.subject, fact.object) and is_named(claim.object, fact.subject)
     if is_forward and is_implied_by(fact.predicate, claim.predicate):
@@ -48,7 +48,7 @@ def is_stated_by(fact: EvidenceFact, claim: Claim) -> bool:
 
 
 def is_denied_by(fact: EvidenceFact, claim: Claim) -> bool:
-    """Return True if a graph excludes a claim at its exact moment, where no tolerance applies."""
+    """Return True if a graph's fact excludes a claim at the claim's exact moment, without tolerance."""
     if fact.predicate != lexicon.EXCLUDED.get(claim.predicate) or not (
         has_same_ends(fact, claim) and _named_things(fact) <= claim.words
     ):
@@ -60,7 +60,7 @@ def is_denied_by(fact: EvidenceFact, claim: Claim) -> bool:
 def _named_things(fact: EvidenceFact) -> Names:
     """Return the things in a graph's fact that a claim must name in full to be contradicted.
 
-    A graph distinguishes things by name (`white cup`), and `the cup` may be another thing.
+    A graph distinguishes things by name (`white cup`), so `the cup` may mean another thing.
     """
     if not fact.text or fact.predicate in ("does", lexicon.EXCLUDED["does"]):
         return frozenset()
@@ -71,7 +71,7 @@ def _named_things(fact: EvidenceFact) -> Names:
 
 
 def is_opposed_by(fact: EvidenceFact, claim: Claim) -> bool:
-    """Return True if the same two things have an opposite relation, or the other hand does it."""
+    """Return True if the same two things have an opposite relation, or if the other hand has the claimed relation."""
     if not _named_things(fact) <= claim.words:
         return False
     is_forward = has_same_ends(fact, claim)
@@ -95,9 +95,9 @@ _MIDDLE, _OFF_MIDDLE = 0.2, 0.3
 
 
 def region_verdict(item: EvidenceBox, region: Region) -> ClaimVerdict:
-    """Return the verdict on a box in a part of the frame, by its centre.
+    """Return the verdict on a claim that a box lies in a part of the frame. The box's centre counts.
 
-    Near a border between parts neither is wrong.
+    Near a border between two parts, neither part is contradicted.
     """
     x0, y0, x1, y1 = item.box
     sides = (
@@ -110,7 +110,10 @@ def region_verdict(item: EvidenceBox, region: Region) -> ClaimVerdict:
 
 
 def _axis_verdict(offset: float, third: int | None) -> ClaimVerdict:
-    """Return the verdict on one axis: `offset` is from the frame's middle to the centre, `third` -1, 0 or 1."""
+    """Return the verdict on one axis.
+
+    `offset` is the distance from the middle of the frame to the centre of the box. `third` is -1, 0 or 1.
+    """
     if third is None:
         return "supported"
     if third == 0:

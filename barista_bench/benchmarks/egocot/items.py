@@ -1,7 +1,7 @@
-"""The taxonomy of EgoCoT-Bench, one question with its annotations, checked, and the columns of its example.
+"""The taxonomy of EgoCoT-Bench, a checked question with its annotations, and the columns of its example.
 
-Times are in seconds. Boxes are [x0, y0, x1, y1] in pixels of the displayed media. The descriptions of the twelve
-subtasks (arXiv 2605.19559, "Task Definition") are in our own words.
+Times are in seconds. Boxes are [x0, y0, x1, y1] in pixels of the displayed media. The twelve subtasks are described in
+our own words (arXiv 2605.19559, "Task Definition").
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SEPARATORS = re.compile(r"[\W_]+")
 
 
 class Subtask(NamedTuple):
-    """`code` and `group` are the paper's abbreviations, `name` is the value of `sub_category_en`."""
+    """`code` and `group` are the paper's abbreviations. `name` is the value of `sub_category_en`."""
 
     code: str
     group: str
@@ -66,12 +66,12 @@ _GROUP_BY_NAME = {_fold(text): code for code, name in GROUPS.items() for text in
 
 
 def subtask_called(name: str) -> Subtask | None:
-    """Return the subtask of a name or abbreviation, ignoring case and punctuation; None if there is none."""
+    """Return the subtask of a name or abbreviation, ignoring case and punctuation; None for an unknown name."""
     return _BY_NAME.get(_fold(name))
 
 
 def group_called(name: str) -> str | None:
-    """Return the abbreviation for a group's name or abbreviation; None if there is no such group."""
+    """Return the abbreviation of a group, given its name or abbreviation; None for an unknown name."""
     return _GROUP_BY_NAME.get(_fold(name))
 
 
@@ -81,14 +81,14 @@ GraphPredicate: TypeAlias = Literal["touches", "apart from", "is", "does", "caus
 
 
 class TargetObject(TypedFields):
-    """An object in question. Boxes refer to `object_id`, which is empty if the file has none."""
+    """An object that the question is about. Boxes refer to `object_id`, which is empty if the file has none."""
 
     object_id: str
     label: str
 
 
 class TimedBox(TypedFields):
-    """One object at one time."""
+    """The box of one object at one time."""
 
     object_id: str
     time: float
@@ -96,7 +96,10 @@ class TimedBox(TypedFields):
 
 
 class DatedRelation(TypedFields):
-    """A relation: `subject` does or is `predicate` to `object` from `start` to `end`, both included; None: undated."""
+    """A relation: `subject` does or is `predicate` to `object` from `start` to `end`, both included.
+
+    `start` and `end` are None for an undated relation.
+    """
 
     subject: str
     predicate: str
@@ -106,9 +109,9 @@ class DatedRelation(TypedFields):
 
 
 class GraphFact(TypedFields):
-    """A fact that the benchmark's schema cannot hold, from `start` to `end`, both included, in seconds.
+    """A fact that the benchmark's schema cannot hold. It holds from `start` to `end` in seconds, both included.
 
-    `holds`: True for a fact, False for an excluded fact. `text`: the fact in words, as if it were true.
+    `holds` is True for a fact and False for an excluded fact. `text` states the fact in words, as if it were true.
 
     | predicate | subject | object |
     |---|---|---|
@@ -116,7 +119,7 @@ class GraphFact(TypedFields):
     | is | a thing | its state |
     | does | operator | an action or a step: `open the drawer` |
     | causes | an action | a thing and its state: `drawer is open` |
-    | precedes | the first contact of a hand: `left hand on cup` | another contact, which is later |
+    | precedes | the first contact of a hand: `left hand on cup` | another, later contact |
     """
 
     subject: str
@@ -129,7 +132,7 @@ class GraphFact(TypedFields):
 
 
 class ItemEvidence(TracedEvidence):
-    """The annotators' evidence; all of it may be empty. Only generated releases have `graph_facts`."""
+    """The annotators' evidence. Every field may be empty. Only generated releases have `graph_facts`."""
 
     object_ids: list[str] = msgspec.field(default_factory=list)
     objects: list[TargetObject] = msgspec.field(default_factory=list)
@@ -142,7 +145,7 @@ class ItemEvidence(TracedEvidence):
 
 
 class CotInputs(Inputs):
-    """The inputs of a question. `times` are the times of the shown frames."""
+    """The inputs of a question. `times` are the times of the shown frames in seconds."""
 
     question: str
     choices: list[LetteredChoice]
@@ -150,19 +153,19 @@ class CotInputs(Inputs):
 
     @property
     def texts(self) -> dict[str, str]:
-        """Letter -> text, in the order asked."""
+        """Map letters to the texts of choices, in the order of the question."""
         return {choice.choice_id: choice.text for choice in self.choices}
 
 
 class CotTarget(Target):
-    """The right letter, None if it is hidden, and the steps of the reference reasoning."""
+    """The right letter, or None if it is hidden, and the steps of the reference reasoning."""
 
     answer: str | None
     reasoning: list[str]
 
 
 class CotMetadata(Metadata):
-    """Sizes in pixels; 0 if the media are missing."""
+    """Sizes are in pixels, and 0 if the media are missing."""
 
     split: str
     group: str
@@ -184,7 +187,10 @@ class CotAnswer(TypedFields):
 
 @dataclass(frozen=True, slots=True)
 class CotItem:
-    """A question with its reference. `answer` is None and `reasoning` empty if hidden, as in the public test split."""
+    """A question with its reference.
+
+    In the public test split the reference is hidden: `answer` is None and `reasoning` is empty.
+    """
 
     qid: str
     media_id: str

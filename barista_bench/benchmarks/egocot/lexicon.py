@@ -1,7 +1,7 @@
 """The words of the claim grammar (`lexicon.yaml`): actions, relations of place, and synonyms of names.
 
-A word in no list there, and in no evidence, makes no claim. Names come from the evidence; the lists only define
-synonyms and the inflection of verbs.
+A word makes no claim if neither these lists nor the evidence contain it. Names come from the evidence. The lists only
+define synonyms and the inflection of verbs.
 """
 
 from __future__ import annotations
@@ -22,21 +22,27 @@ PieceKind: TypeAlias = Literal[
 
 
 class Predicate(NamedTuple):
-    """A relation by its canonical name. `is_flipped`: the words name the two ends in reverse order (`held by`)."""
+    """A relation by its canonical name.
+
+    `is_flipped` means that the words name subject and object in reverse order (`held by`).
+    """
 
     name: str
     is_flipped: bool = False
 
 
 class Region(NamedTuple):
-    """A part of the frame: `across` is left, centre or right, `down` is upper, middle or lower; empty for any."""
+    """A part of the frame. An empty text means any value.
+
+    `across` is left, centre or right. `down` is upper, middle or lower.
+    """
 
     across: str
     down: str
 
 
 def stems(text: str) -> tuple[str, ...]:
-    """Return words in the form used for comparison: case-folded, singular, split at all but letters and digits.
+    """Return words in the form used for comparison: case-folded, singular, only letters and digits.
 
     >>> stems("Left-hand cups")
     ('left', 'hand', 'cup')
@@ -46,7 +52,7 @@ def stems(text: str) -> tuple[str, ...]:
 
 
 class LexiconFile(msgspec.Struct):
-    """The content of `lexicon.yaml`, which describes each list."""
+    """The content of `lexicon.yaml`. The file describes each list."""
 
     verbs: dict[str, list[str]]
     places: dict[str, list[str]]
@@ -80,10 +86,10 @@ def _inflections(words: str) -> tuple[str, ...]:
 SYMMETRIC = frozenset({"near", "far from", "attached to", "detached from"})
 """Relations that hold in both directions."""
 CONTACTS = frozenset({"holds", "touches", "presses", "pushes", "pulls", "turns", "opens", "closes", "manipulates"})
-"""Actions of a hand on a touched thing: a claim of such an action is about the hand."""
+"""Actions of a hand on a thing that it touches. A claim of such an action is about the hand."""
 HOLDING = "holds"
 RELEASING = "releases"
-"""A moment, not a state: it may happen at the very end of the holding."""
+"""Releasing is a moment, not a state. It may happen at the very end of the holding."""
 ENTAILS = MappingProxyType(
     {
         **{name: frozenset({"touches", "manipulates", "near"}) for name in CONTACTS},
@@ -93,21 +99,21 @@ ENTAILS = MappingProxyType(
         "attached to": frozenset({"near"}),
     }
 )
-"""Consequences of a relation. `holds`: a hand that holds a thing touches it."""
+"""The relations that follow from a relation. For example, a hand that holds a thing touches this thing."""
 APART = "apart from"
 EXCLUDED = MappingProxyType({name: f"not {name}" for name in ("touches", APART, "is", "does", "causes")})
-"""Facts that a graph excludes, by their form as facts."""
+"""Maps the predicate of a fact to the predicate that says that a graph excludes the fact."""
 _NO_CONTACT = tuple((name, apart) for name in CONTACTS for apart in (APART, EXCLUDED["touches"]))
 OPPOSITES = frozenset(
     pair
     for first, second in (*_FILE.opposites, *_NO_CONTACT, *EXCLUDED.items())
     for pair in ((first, second), (second, first))
 )
-"""Pairs that never hold of the same two things at the same time."""
+"""Pairs of relations that two things never have at the same time."""
 ONE_WAY = frozenset(
     {"on", "under", "inside", "outside", "part of", "left of", "right of", "in front of", "behind", "precedes"}
 )
-"""Relations that never hold in both directions."""
+"""Relations that never hold in both directions at once."""
 
 PREDICATES: MappingProxyType[tuple[str, ...], Predicate] = MappingProxyType(
     {
@@ -140,9 +146,9 @@ def _regions() -> dict[tuple[str, ...], Region]:
 
 
 REGIONS: MappingProxyType[tuple[str, ...], Region] = MappingProxyType(_regions())
-"""Only words that must mean a part of the frame: `right` by itself can be a hand, a direction or an approval."""
+"""Only words that certainly mean a part of the frame. A single `right` can be a hand, a direction or an approval."""
 VIEWS = frozenset(_FILE.views) | {"egocentric", "camera", "operator"}
-"""`the left side of ...` is a part of the frame before these, else of a thing."""
+"""`the left side of ...` is a part of the frame before these words, and a part of a thing before other words."""
 
 HAND_NAMES: MappingProxyType[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
     {
@@ -154,7 +160,7 @@ HAND_NAMES: MappingProxyType[tuple[str, ...], tuple[str, ...]] = MappingProxyTyp
         **{stems(words): ("hand",) for words in _FILE.people},
     }
 )
-"""`hand` is a hand of either side; people count as `hand`, since they act with their hands."""
+"""`hand` is a hand of either side. People count as `hand`, since they act with their hands."""
 SIDED_HANDS = ("left hand", "right hand")
 
 SYNONYMS = tuple(tuple(map(stems, group)) for group in _FILE.synonyms)
@@ -174,19 +180,19 @@ ORDER = re.compile(
     r"|(?:at|in|by|towards?) the (?:very )?end)\b",
     re.IGNORECASE,
 )
-"""Words that move a statement to another time than the given one; putting in or on ends at another time."""
+"""Words that move a statement to another time. `into` and `onto` are among them, since putting ends later."""
 SAME_TIME = re.compile(
     r"\b(?:at|in) (?:this|that|the(?: very)? (?:same|given|asked|specified|stated|queried)) "
     r"(?:very |exact |precise )?(?:moment|time|instant|point|timestamp)\b",
     re.IGNORECASE,
 )
-"""Words that mean the time last given, or the moment that is asked about."""
+"""Words that refer to the last given time, or to the moment that the question asks about."""
 CLOCKS = "clock|timer|countdown|stopwatch|microwave|oven|watch|display|thermometer|phone"
 """Things that show times other than the video's."""
 
 
 def canonical_predicate(text: str) -> Predicate:
-    """Return the predicate of an annotation: from the lists above, else from its words.
+    """Return the predicate of an annotation, from the lists above or else from the annotation's words.
 
     >>> canonical_predicate("touched by"), canonical_predicate("pours into").name
     (Predicate(name='touches', is_flipped=True), 'pour into')
@@ -206,4 +212,4 @@ GRAPH_WORDS: MappingProxyType[str, tuple[tuple[PieceKind, str], ...]] = MappingP
         APART: (("predicate", "apart from"), ("predicate", "away from"), ("predicate", "clear of")),
     }
 )
-"""Words of such facts, searched only if the evidence has some, since other texts use these words loosely."""
+"""Words of these facts. They are searched only if the evidence has such facts, since texts use the words loosely."""

@@ -1,7 +1,7 @@
-"""The counterparts of the two leaderboards of EgoCoT-Bench's page, with scores of checked evidence and set statistics.
+"""Counterparts of the two leaderboards on EgoCoT-Bench's page, with scores of checked claims and set statistics.
 
-The set statistics correspond to the paper's figure 2. Scores are means over runs. Accuracy and fractions run from 0 to
-1; R from 0 to 5, as published.
+The set statistics correspond to the paper's figure 2. Scores are means over runs. Accuracy and fractions range from 0
+to 1. R ranges from 0 to 5, as published.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from barista_bench.tables import Table, Value, chart
 
 
 class Agreement(NamedTuple):
-    """Agreement of judge and evidence on a model's right answers: each calls an answer `spurious` or not.
+    """Agreement of judge and evidence on a model's right answers. Each calls an answer `spurious` or not.
 
     Args:
-        n: right answers with a verdict of both.
-        judge, evidence, both: how many each calls spurious, and both do.
-        phi: correlation of the two, -1 to 1; None if one verdict is constant.
+        n: number of right answers with a verdict of the judge and of the evidence.
+        judge, evidence, both: number of answers called spurious by the judge, by the evidence, and by both.
+        phi: correlation of the two verdicts, -1 to 1; None if one verdict is constant.
         kappa: Cohen's kappa; None if one verdict is constant.
     """
 
@@ -58,7 +58,7 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
 
 
 def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
-    """Return figure 2: questions by group and subtask, and the videos by the dataset they come from."""
+    """Return figure 2: questions by group and subtask, and videos by source dataset."""
     videos_shown = [(example.video_id, CotMetadata.of(example)) for example in examples.get(Cot.name, ())]
     if not videos_shown:
         return []
@@ -155,7 +155,7 @@ def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
     """
     if not isinstance(model.task, Cot):
         raise TypeError(f"{model.model}: samples of {model.task.name}, not of egocot/cot")
-    # Imported here: other uses of the benchmark need no scipy.
+    # Imported here, because other uses of the benchmark do not need scipy.
     from scipy.stats import pearsonr
 
     pairs = list(_pairs(model.task, model.repetitions, model.judge_scores[judge]))
@@ -166,7 +166,7 @@ def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
         judge=int(sum(first)),
         evidence=int(sum(second)),
         both=sum(a and b for a, b in pairs),
-        # Of two yes-or-no columns, Pearson's r is phi, and the weighted kappa is Cohen's.
+        # For two yes-or-no columns, Pearson's r equals phi, and the weighted kappa equals Cohen's kappa.
         phi=float(pearsonr(first, second).statistic) if both_vary else None,
         kappa=quadratic_weighted_kappa(first, second) if both_vary else None,
     )
@@ -175,10 +175,13 @@ def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
 def _pairs(
     task: Cot, repetitions: Sequence[Sequence[Scored]], scores: Mapping[str, float]
 ) -> Iterator[tuple[bool, bool]]:
-    """Yield, for each right answer with both verdicts, if the judge and if the evidence calls it spurious."""
+    """Yield two verdicts for each right answer: whether the judge and whether the evidence calls it spurious.
+
+    Answers without both verdicts are left out.
+    """
     for number, run in enumerate(repetitions):
         for sample in run:
-            # Without a rationale the judge's rule gives 0, and there is nothing for the evidence to contradict.
+            # Without a rationale, the judge's rule gives 0, and the evidence has no claim to contradict.
             if sample.prediction and _is_right(sample) and sample.prediction.value["reasoning"]:
                 score = scores.get(sample_name(sample.example.example_id, number))
                 if score is not None:

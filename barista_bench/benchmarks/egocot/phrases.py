@@ -1,4 +1,7 @@
-"""Text to pieces: times, names, relations, parts of the frame. Longest match in dictionaries, in linear time."""
+"""Splits a text into pieces: times, names, relations, parts of the frame.
+
+The longest match in dictionaries wins. The time is linear in the length of the text.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ from barista_bench.benchmarks.kinds.spans import read_seconds
 from barista_bench.benchmarks.lexical import stem
 
 MAX_TEXT = 100_000
-"""Characters of a text that are read."""
+"""Maximum number of characters of a text that are read."""
 MAX_TIMES = 50
-"""Limit of times of one clause for checking its claims."""
+"""Maximum number of times of a clause at which the clause's claims are checked."""
 _MAX_WORDS = 8
-"""Limit of words of a name or relation."""
+"""Maximum number of words of a name or relation."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\s'\"”’)\]]+|\n+")
-# Runs of blanks are tried only from their start: trying each of their characters would take quadratic time.
+# A match can begin only at the start of a run of blanks. Trying every blank would take quadratic time.
 _CLAUSE = re.compile(
     r";|\s[—–-]\s|,?(?<!\s)\s+(?:but|while|whereas|although|though|however)\s|,\s+(?:not|rather|instead|unlike)\s"
     r"|,?(?<!\s)\s+(?:and|then|and then)\s+(?=(?:at|from|by|around|until)\s+\d)",
@@ -36,13 +39,13 @@ _TIME = re.compile(
 )
 _RANGE = re.compile(r"\s*(?:[–—-]|to|until|and)\s*", re.IGNORECASE)
 _CONTEXT = 60
-"""Characters before a time that determine its kind."""
+"""Number of characters before a time that determine its kind."""
 _ABOUT = r"""(?:\s*(?:\b(?:about|around|approximately|roughly|exactly|precisely|nearly|almost|the)\b|~))*[\s*_'"`]*\Z"""
 _AT = re.compile(
     r"(?:\b(?:at|by|around|near|to|until|till|from|between|since|time|timestamp|moment)\b|[@=:~]|\A[^\w(]*)" + _ABOUT,
     re.I,
 )
-"""A bare number of seconds is a moment only after these: `5 s` may be a duration anywhere else."""
+"""A bare number of seconds is a moment only after these words. Elsewhere, `5 s` may be a duration."""
 _LASTING = re.compile(r"\b(?:for|over|every|in|within)" + _ABOUT, re.I)
 _NO_MOMENT = re.compile(
     r"\b(?:tak(?:es?|ing)|took|last(?:s|ing|ed)?|durations? of|after|before|following|past|prior to"
@@ -58,7 +61,7 @@ _NO_MOMENT_AFTER = re.compile(
     re.I,
 )
 _BARE = re.compile(r"(?<![\d:.])(\d{1,7}(?:\.\d{1,6})?)\s?(?:[–—-]|to|and)\s?\Z", re.ASCII | re.I)
-"""The first end of `3 to 5 s`."""
+"""The start of a range such as `3 to 5 s`."""
 _LISTED = re.compile(r"\s*(?:,|&|,?\s?\b(?:and|or)\b)\s*", re.I)
 _WORD = re.compile(r"[^\W_]+")
 _BREAK = re.compile(r"[,():\"“”]")
@@ -67,9 +70,9 @@ NO_TERMS: Terms = MappingProxyType({})
 
 
 class Piece(NamedTuple):
-    """One part of a clause. A name, a state or an action has `names`, others `predicate` or `region`.
+    """One part of a clause. A name, a state or an action has `names`; other pieces have `predicate` or `region`.
 
-    `follows_break`: punctuation precedes it.
+    `follows_break` is True if punctuation precedes the piece.
     """
 
     kind: PieceKind
@@ -84,11 +87,11 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A part of a sentence with one statement. Offsets are into the complete text.
+    """A part of a sentence with one statement. Offsets refer to the complete text.
 
-    `own_times` are in the clause itself, with their offsets. `times` are these, or else the last times before them in
-    the same sentence, or (`at this moment`) in the text. From `order_start` on, words of order (`later`, `before that`)
-    move the statement to unknown times.
+    `own_times` are the times in the clause itself, with their offsets. `times` are the times that apply to the clause:
+    its own times, or else the last times before it in the same sentence. After `at this moment`, the last times in the
+    text apply. From `order_start` on, words of order (`later`, `before that`) move the statement to unknown times.
     """
 
     start: int
@@ -105,7 +108,7 @@ class Clause:
 def clauses(
     text: str, vocabulary: Vocabulary, moment: tuple[Times, ...] = (), terms: Terms = NO_TERMS
 ) -> Iterator[Clause]:
-    """Yield the clauses of an untrusted text of any length, with all known vocabulary, terms and lexicon entries.
+    """Yield the clauses of an untrusted text of any length, with the pieces found by vocabulary, terms and lexicon.
 
     `moment` is the meaning of `at this moment` if no time is given before.
     """
@@ -127,9 +130,10 @@ def clauses(
 def _find_order_start(text: str, start: int, end: int, dated: list[int], pieces: Sequence[Piece]) -> int:
     """Return the offset where a clause's time stops applying.
 
-    This is its last time, or its start, before a word of order; else its end. `Then, at 3 s, ...` is dated; in `at 3 s
-    ... and later ...` the dated part is unknown. Words in the name of an action (`start the machine`) are not words of
-    order.
+    If a word of order follows the clause's last time, return the offset of that time. Without a time, the clause's
+    start is used instead. If there is no word of order, return the end of the clause. So `Then, at 3 s, ...` is dated,
+    but in `at 3 s ... and later ...` the part that the time applies to is unknown. Words in the name of an action
+    (`start the machine`) are not words of order.
     """
     last = max(dated, default=start)
     action_spans = [(piece.start, piece.end) for piece in pieces if piece.kind == "action"]
@@ -138,7 +142,7 @@ def _find_order_start(text: str, start: int, end: int, dated: list[int], pieces:
 
 
 def _dated_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
-    """Yield moments and ranges of time with their offsets, in seconds; a moment is a range from itself to itself.
+    """Yield moments and ranges of time in seconds, with their offsets. A moment is a range of zero length.
 
     Durations, bounds (`after 3 s`) and times of other clocks do not count.
     """
@@ -159,7 +163,7 @@ def _is_moment(before: str, time_text: str, text: str, stop: int, end: int) -> b
 
 
 def _spelled_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
-    """Yield all text in the form of a time or of a range of times."""
+    """Yield all parts of the text that have the form of a time or of a range of times."""
     matches = list(_TIME.finditer(text, start, end))
     index = 0
     while index < len(matches):
@@ -168,7 +172,7 @@ def _spelled_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int
         following = matches[index + 1] if index + 1 < len(matches) else None
         if following is not None and _RANGE.fullmatch(text, match.end(), following.start()):
             second = _seconds(following[0])
-            # `between 1 s and 3 s` is a range, `at 1 s and 3 s` are two times.
+            # `between 1 s and 3 s` is a range, but `at 1 s and 3 s` names two times.
             is_between = text[max(0, begin - 9) : begin].casefold().strip().endswith("between")
             is_list = text[match.end() : following.start()].strip().casefold() == "and" and not is_between
             if first is not None and second is not None and first <= second and not is_list:
@@ -202,7 +206,7 @@ def _pieces(
     edges = [start, *(edge for span in time_spans for edge in span), end]
     tokens = [
         (stem(match[0].casefold()), match.start(), match.end())
-        for begin, stop in zip(edges[::2], edges[1::2], strict=True)  # between the times
+        for begin, stop in zip(edges[::2], edges[1::2], strict=True)  # the text between the times
         for match in _WORD.finditer(text, begin, stop)
     ]
     index, after = 0, start
@@ -225,7 +229,7 @@ _SINGLE_WORDS: tuple[tuple[PieceKind, Names], ...] = (
 
 
 def _longest_piece(tokens: list[_Word], index: int, vocabulary: Vocabulary, terms: Terms) -> tuple[Piece, int]:
-    """Return the longest piece that begins at a token, and its number of tokens."""
+    """Return the longest piece that begins at a token, and the number of the piece's tokens."""
     previous = tokens[index - 1][0] if index else ""
     for length in range(min(_MAX_WORDS, len(tokens) - index), 0, -1):
         words = tuple(word for word, _, _ in tokens[index : index + length])
@@ -235,7 +239,7 @@ def _longest_piece(tokens: list[_Word], index: int, vocabulary: Vocabulary, term
         following = [word for word, _, _ in tokens[index + length : index + length + 3]]
         if piece.kind == "region" and following[:1] == ["of"] and not _is_of_view(words, following[1:]):
             return Piece("word", 0, 0, words), length
-        if words in lexicon.HAND_NAMES and words[-1] != "hand" and following[:1] == ["s"]:  # whose hand, not who
+        if words in lexicon.HAND_NAMES and words[-1] != "hand" and following[:1] == ["s"]:  # whose hand
             return Piece("article", 0, 0, words), length + 1
         return piece, length
     kind: PieceKind = next((kind for kind, single in _SINGLE_WORDS if tokens[index][0] in single), "word")
@@ -267,15 +271,15 @@ def _lexicon_piece(words: tuple[str, ...], vocabulary: Vocabulary, previous: str
 
 
 NOUN_MARKS = lexicon.ARTICLES - {"this", "that"}
-"""The next word is not a verb (`the press`); after `that` it may be (`that holds`)."""
+"""After these words, the next word is not a verb (`the press`). After `this` and `that` it may be (`that holds`)."""
 ANY: Names = frozenset({"*"})
 """A word that may mean any object."""
 HANDS_LAST = frozenset(words[-1] for words in lexicon.HAND_NAMES)
-"""Last words of hands: a word after these that may be a verb or a name (`handles`) is a verb."""
+"""Last words of the names of hands. After these, a word that may be a verb or a name (`handles`) is a verb."""
 
 
 def _is_of_view(words: tuple[str, ...], following: list[str]) -> bool:
-    """Return True if a region is of the view (`left side of the view`), not of a thing (`left side of the cup`)."""
+    """Return True if a region belongs to the view (`left side of the view`), not to a thing (`left side of a cup`)."""
     if "of" in words:
         return True
     owner = [word for word in following if word not in lexicon.ARTICLES]

@@ -1,4 +1,4 @@
-"""The evidence of one question: its annotations, and facts that follow from the question with its right answer."""
+"""The evidence of one question: its annotations, and facts that follow from the question and its right answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from barista_bench.benchmarks.egocot.lexicon import CONTACTS, SIDED_HANDS
 from barista_bench.benchmarks.egocot.phrases import clauses
 
 _NAME_WORDS = 3
-"""Limit of words of a choice that is only a name."""
+"""Maximum number of words of a choice that is only a name."""
 
 
 def question_evidence(
@@ -33,10 +33,10 @@ def question_evidence(
 ) -> EvidenceBase:
     """Return the evidence for checking rationales of this question.
 
-    It adds to the annotations: names in the question and the right choice (these things exist), things in wrong choices
-    (not the thing in question), and one relation if the question and its right answer form one: which hand acts on a
-    thing, or the thing a hand acts on. `choices` are letter to text, `answer` is the right letter; `size` and
-    `duration` are as in `annotated_evidence`.
+    It adds three kinds of facts to the annotations. Things named in the question and in the right choice exist. Things
+    named in wrong choices are not the thing in question. Question and right answer may form a relation: which hand acts
+    on a thing, or which thing a hand acts on. `choices` maps letters to texts, and `answer` is the right letter. `size`
+    and `duration` are as in `annotated_evidence`.
     """
     base = annotated_evidence(evidence, size=size, duration=duration)
     short_names = {}
@@ -49,7 +49,7 @@ def question_evidence(
     base = replace(base, other_names=base.other_names | choice_names)
     present_names = base.objects | _names(question, base) | _names(choices[answer], base)
     right_names = frozenset({short_names[answer]} if answer in short_names else ()) - {""}
-    # A name that may mean the right thing is not refuted: `pot` beside `black pot`.
+    # A name that may mean the right thing is not refuted, such as `pot` if the right thing is a `black pot`.
     right_words = vocabulary_of(right_names | frozenset(base.targets))
     wrong_names = frozenset(short_names.values()) - right_names - {""}
     refuted = frozenset(name for name in wrong_names if tuple(name.split()) not in right_words)
@@ -58,7 +58,7 @@ def question_evidence(
 
 
 def _names(text: str, base: EvidenceBase) -> Names:
-    """Return the things that a text names, by the narrowest certain name."""
+    """Return the things that a text names, each by its most specific certain name."""
     names = set()
     for clause in clauses(text, base.vocabulary):
         for piece in clause.pieces:
@@ -69,12 +69,12 @@ def _names(text: str, base: EvidenceBase) -> Names:
 
 
 def _plainest_name(names: Names) -> str:
-    """Return one of several names for the same thing."""
+    """Return the shortest of several names for the same thing."""
     return min(names, key=lambda name: (len(name), name))
 
 
 def _answer_facts(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceFact, ...]:
-    """Return the relation of the question and its right answer, dated by the question or by the evidence."""
+    """Return the relation that the question and its right answer form, dated by the question or by the evidence."""
     question_clauses = list(clauses(question, base.vocabulary))
     contacts = (
         (piece.predicate.name, piece.start)
@@ -89,7 +89,7 @@ def _answer_facts(question: str, choice: str, base: EvidenceBase) -> tuple[Evide
     if verb is None:
         return ()
     if name in SIDED_HANDS:
-        # The question, said of that hand, from its first contact on.
+        # Read the question, from its first contact on, as a statement about this hand.
         claims = claims_of(f"the {name} {question[start:]}", base.vocabulary)
         return tuple(
             EvidenceFact(name, claim.predicate, _plainest_name(claim.object), spans, is_annotated=False)

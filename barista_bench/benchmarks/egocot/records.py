@@ -1,6 +1,6 @@
-"""The benchmark's records as typed structs, and questions from them.
+"""Reads the benchmark's records into typed structs, and makes questions from them.
 
-A bad record loses only that record, a bad row of its evidence only that row. Two kinds of records are supported:
+A bad record is left out. A bad row of evidence is left out, and its record is kept. Two kinds of records are supported:
 samples as the project page shows them (`qid`, `media_id`, ...), and the page's quiz items (`group`, `subtask`, `video`,
 ...).
 """
@@ -51,7 +51,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class TargetRow(msgspec.Struct):
-    """An object in question."""
+    """An object that the question is about."""
 
     label: Text
     distinct_id: ObjectId | None = None
@@ -61,7 +61,7 @@ class TargetRow(msgspec.Struct):
 
 
 class BoxRow(msgspec.Struct):
-    """One object at one time, in pixels of the medium."""
+    """The box of one object at one time, in pixels of the medium."""
 
     distinct_id: ObjectId
     time: Clock
@@ -75,7 +75,7 @@ class BoxRow(msgspec.Struct):
 
 
 class RelationRow(msgspec.Struct):
-    """A relation of one thing to another, without a time, at a time, or during a range."""
+    """A relation of one thing to another: undated, at a time, or during a range."""
 
     subject_name: Text
     predicate: Text
@@ -88,7 +88,7 @@ class RelationRow(msgspec.Struct):
 
 
 class GraphRow(msgspec.Struct):
-    """A fact of a scene graph, see `GraphFact`."""
+    """A fact of a scene graph. `GraphFact` describes the fields."""
 
     subject_name: Text
     predicate: GraphPredicate
@@ -103,7 +103,7 @@ class GraphRow(msgspec.Struct):
 
 
 class EvidenceRecord(msgspec.Struct):
-    """Lists of rows, each read separately. Only generated releases have `graph`."""
+    """Lists of rows. Each row is read separately. Only generated releases have `graph`."""
 
     target_objects: Rows = None
     timestamps: Rows = None
@@ -115,7 +115,7 @@ class EvidenceRecord(msgspec.Struct):
 
 
 class QuestionRecord(msgspec.Struct, kw_only=True):
-    """The fields of a question in both kinds of records."""
+    """The fields that both kinds of records have for a question."""
 
     question: Text
     choices: Annotated[dict[Letter, Text], Meta(min_length=2, max_length=26)]
@@ -125,7 +125,7 @@ class QuestionRecord(msgspec.Struct, kw_only=True):
 
 
 class SampleOfPage(QuestionRecord, kw_only=True):
-    """A sample as the project page shows them. Faults of its group or source are ignored."""
+    """A sample as the project page shows it. Faults of its group or source do not lose the sample."""
 
     qid: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}\Z")]
     media_id: Text
@@ -136,7 +136,7 @@ class SampleOfPage(QuestionRecord, kw_only=True):
 
 
 class QuizItem(QuestionRecord, kw_only=True):
-    """An item of the page's quiz. It has no id, and is named after its video."""
+    """An item of the page's quiz. It has no id, so the id is the name of its video."""
 
     video: Text
     subtask: Text
@@ -145,9 +145,10 @@ class QuizItem(QuestionRecord, kw_only=True):
 
 
 class RecordReader:
-    """Reads the records of one file. `log` collects their faults, `unknown` the keys that the schema lacks.
+    """Reads the records of one file.
 
-    `split` comes from the file's name; None if the name has no split. Items without an answer are `test` then.
+    `log` collects faults, and `unknown` counts the keys that the schema lacks. `split` comes from the file's name. It
+    is None if the name has no split; then items without an answer belong to `test`.
     """
 
     def __init__(self, log: ProblemLog, split: Split | None = None) -> None:
@@ -237,7 +238,7 @@ def media_file(media_id: str) -> str:
 
 
 def strip_texts(value: object) -> object:
-    """Return the same content without the meaningless spaces around its texts."""
+    """Return the content without outer white space around its texts."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):
@@ -266,13 +267,13 @@ def checked_media_id(media_id: str, key: str) -> str:
 
 
 class StepTexts(msgspec.Struct):
-    """Reference reasoning, in order."""
+    """The steps of the reference reasoning, in order."""
 
     reasoning: Annotated[list[Annotated[str, Meta(max_length=20_000)]], Meta(max_length=10_000)]
 
 
 def _steps(reasoning: object) -> tuple[str, ...]:
-    """Return the steps of reasoning: one text, a list of texts, or an object of step1, ..., step10, by number."""
+    """Return the steps of reasoning from one text, a list of texts, or an object of step1, ..., step10, by number."""
     steps = [] if reasoning is None else [reasoning] if isinstance(reasoning, str) else reasoning
     if isinstance(steps, dict):
         steps = [steps[name] for name in sorted(steps, key=_step_order)]

@@ -1,13 +1,15 @@
-"""Reads and checks the benchmark's annotation files (schema of the project page; the container format is not public).
+"""Reads and checks the benchmark's annotation files.
+
+The project page gives the schema, but the container format is not public.
 
 A release is one `.json` or `.jsonl` file, or a folder of them. A JSON file holds one record, a list of records, or an
 object with one list of records. Two kinds of records are supported: samples as the project page shows them, and the
-page's quiz items. Files with `manifest` or `submission` in their name are skipped. The split comes from a record or the
-file's name (`dev`, `test`), else it is `dev` with answers and `test` without.
+page's quiz items. Files with `manifest` or `submission` in their name are skipped. A record or the file's name gives
+the split (`dev`, `test`). Otherwise, questions with answers are in `dev`, and questions without answers are in `test`.
 
-Third-party media are neither downloaded nor cut here: the recipe is data. The benchmark's manifest format is not
-public. Ours is a `.json` list or `.jsonl` file with `manifest` in its name, one `ManifestEntry` per medium;
-docs/egocot.md shows one.
+Third-party media are neither downloaded nor cut here; the recipe for cutting is only stored. The benchmark's manifest
+format is not public. This package's manifest is a `.json` list or `.jsonl` file with `manifest` in its name, one
+`ManifestEntry` per medium; docs/egocot.md shows one.
 """
 
 from __future__ import annotations
@@ -56,14 +58,14 @@ Pixels: TypeAlias = Annotated[int, Meta(ge=1, le=16384)]
 
 
 class ManifestEntry(msgspec.Struct, frozen=True):
-    """One medium. Times in seconds, sizes in pixels; None if missing from the manifest.
+    """One medium of the manifest. Times are in seconds, sizes in pixels. Values that the manifest lacks are None.
 
     Args:
-        media_id: as in the annotations.
+        media_id: id of the medium in the annotations.
         dataset: source dataset, e.g. `Ego4D`.
-        uid, url: of the source video; at least one is required.
-        start, end: the used part, in the file also as MM:SS.ss.
-        fps, width, height: of the cut video.
+        uid, url: id and address of the source video; at least one is required.
+        start, end: the part of the source video that is used. The file may also give the times as MM:SS.ss.
+        fps, width, height: frame rate and size of the cut video.
     """
 
     media_id: Name
@@ -78,14 +80,14 @@ class ManifestEntry(msgspec.Struct, frozen=True):
 
     @property
     def source_text(self) -> str:
-        """Return the videos to download, in words."""
+        """Return, in words, which video to download."""
         name = self.uid or self.url or self.media_id
         where = f" ({self.url})" if self.url and self.uid else ""
         return f"{name} of {self.dataset}{where}, under the terms of {self.dataset}"
 
     @property
     def recipe(self) -> tuple[str, ...]:
-        """Return the ffmpeg command that cuts it, as an argument list; SOURCE.mp4 is the downloaded video."""
+        """Return the ffmpeg command that cuts the video, as an argument list. SOURCE.mp4 is the downloaded video."""
         from_start = [] if self.start is None else ["-ss", f"{self.start:g}"]
         until = [] if self.end is None else ["-to", f"{self.end:g}"]
         filters = [] if self.fps is None else [f"fps={self.fps:g}"]
@@ -115,8 +117,8 @@ class EgocotRelease(AnnotationRelease):
     """The items of a release.
 
     Args:
-        items: by qid, in order of media and qid.
-        manifest: sources of third-party media, by media id, if a manifest lies beside the annotations.
+        items: items by qid, in order of media and qid.
+        manifest: sources of third-party media by media id; empty without a manifest beside the annotations.
     """
 
     items: Mapping[str, CotItem]
@@ -126,7 +128,7 @@ class EgocotRelease(AnnotationRelease):
         return confine(self.videos, media_file(video_id))
 
     def absence_text(self, video_id: str) -> str:
-        """Return the remedy for a missing video, in words."""
+        """Return, in words, what to do about a missing video."""
         entry = self.manifest.get(video_id)
         source = (
             f"it is from {entry.dataset}: get it under that data set's own terms and run {shlex.join(entry.recipe)}"
@@ -139,11 +141,13 @@ class EgocotRelease(AnnotationRelease):
 
 
 def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
-    """Read the annotations, a file or a folder of them; `media/<media_id>.mp4` are below `videos`, or beside them.
+    """Read the annotations from a file or from a folder of files.
 
-    Raises DataError if the folder is missing, has no annotation file, or its files have no item.
+    Videos are `media/<media_id>.mp4` below `videos`, or beside the annotations. Raises DataError if the folder is
+    missing, if it has no annotation file, or if its files have no item.
     """
-    # One level of folders, since the public layout is not known; media and hidden folders hold no annotations.
+    # One level of folders is searched, since the public layout is not known. Media and hidden folders have no
+    # annotations.
     files = annotation_files(root, "EgoCoT-Bench", lambda path: not _PASSED_OVER.search(path.as_posix()), ("*", "*/*"))
     logs = {path: ProblemLog(path.name if root.is_file() else path.relative_to(root).as_posix()) for path in files}
     items: dict[str, CotItem] = {}
@@ -168,7 +172,10 @@ def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
 
 
 def _records(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:
-    """Yield the records of a file; for JSON that is not a list, its only list, or the object as one record."""
+    """Yield the records of a file.
+
+    A JSON object that is not a record yields the records of its only list. Any other object is one record.
+    """
     for placed in read_values(path, log):
         value = placed.value
         lists = []

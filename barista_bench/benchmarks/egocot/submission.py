@@ -1,12 +1,12 @@
 """The benchmark's submission file: one record `{qid, predicted_answer, reasoning}` per question (project page).
 
-The project page does not define if it is a JSON list or JSONL: the file's suffix decides, and both are read. A question
-with an unreadable answer is sent with an empty `predicted_answer`, which matches no letter; leaving it out would hide
-it.
+The project page does not say whether the file is a JSON list or JSONL. Here the file's suffix decides, and both forms
+can be read. A question with an unreadable answer is sent with an empty `predicted_answer`, which matches no letter.
+Leaving the question out would hide the failure.
 
-Submissions from others are scored over questions with known references (`recorded_submissions`). The file lies beside
-its annotations, and has `submission` in its name. No media are needed: frames are only named, and boxes of the evidence
-are not placed, since only the media have frame sizes.
+Submissions from others are scored on questions with known references (`recorded_submissions`). Such a file lies beside
+the annotations and has `submission` in its name. No media are needed. Frames are only named, and boxes of the evidence
+are ignored, since only the media tell the frame size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from barista_bench.files.text_out import make_printable
 from barista_bench.files.writing import write_whole
 
 PREFIX = "egocot:"
-"""The prefix of the qid in the ids of examples."""
+"""The text before the qid in the id of an example."""
 
 
 class SubmissionLine(BaseModel):
@@ -46,7 +46,7 @@ _LINES = TypeAdapter(list[SubmissionLine])
 
 
 def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
-    """Return the records of one run's samples, at most one per example, by qid; the references may be hidden.
+    """Return the records of one run's samples, sorted by qid. The references may be hidden.
 
     Raises DataError if a question is answered twice, an answer is not one of its choices, or an example is not the
     benchmark's.
@@ -68,7 +68,7 @@ def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
 
 
 def check_complete(lines: Sequence[SubmissionLine], qids: Iterable[str]) -> None:
-    """Raise DataError unless a submission has every question of the benchmark once, and no other.
+    """Raise DataError unless a submission has every question of the benchmark exactly once and no other question.
 
     The error names the first question that is missing, unknown or repeated.
     """
@@ -83,7 +83,10 @@ def check_complete(lines: Sequence[SubmissionLine], qids: Iterable[str]) -> None
 
 
 def check_questions(lines: Sequence[SubmissionLine], qids: Container[str]) -> None:
-    """Raise DataError, naming the first fault, unless a submission answers known questions, each once."""
+    """Raise DataError unless a submission answers only known questions, each at most once.
+
+    The error names the first fault.
+    """
     seen_qids: set[str] = set()
     for line in lines:
         if line.qid not in qids:
@@ -94,7 +97,7 @@ def check_questions(lines: Sequence[SubmissionLine], qids: Container[str]) -> No
 
 
 def write_submission(lines: Sequence[SubmissionLine], path: str | Path) -> Path:
-    """Write a submission atomically, as a JSON list for a `.json` file, else as JSONL."""
+    """Write a submission atomically, as a JSON list for a `.json` file and otherwise as JSONL."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     records = [line.model_dump() for line in lines]
@@ -109,7 +112,7 @@ def write_submission(lines: Sequence[SubmissionLine], path: str | Path) -> Path:
 def read_submission(path: str | Path) -> list[SubmissionLine]:
     """Read and check a submission, JSON or JSONL.
 
-    Raises DataError if it is missing, too large, or breaks the format; names line and field.
+    Raises DataError if the file is missing, too large, or breaks the format. The error names line and field.
     """
     text = read_bounded_text(path, MAX_JSON, what="no submission file", remedy="write one")
     try:
@@ -125,10 +128,11 @@ def read_submission(path: str | Path) -> list[SubmissionLine]:
 
 
 def recorded_submissions(path: Path) -> Sequence[RecordedAnswers]:
-    """Read the answers of a submission file, or of every file in a folder; each is a model with the file's name.
+    """Read the answers of a submission file, or of every submission file in a folder.
 
-    `path` is a file called `...submission....json` or `.jsonl`, beside the annotations, or their folder. Raises
-    DataError if there is no such file, it breaks the format, or it answers questions that the annotations lack.
+    Each file counts as a model with the file's name. `path` is a file called `...submission....json` or `.jsonl` beside
+    the annotations, or the folder of such files. Raises DataError if there is no such file, if a file breaks the
+    format, or if it answers questions that the annotations lack.
     """
     folder = path if path.is_dir() else path.parent
     files = [path] if path.is_file() else sorted(folder.glob("*submission*.json*"))

@@ -1,7 +1,8 @@
-"""Names and scores of tasks that ask for an activity in the model's own words: the activity that a name means.
+"""Matches and scores activities that a model names in its own words.
 
-A name means the right activity if it is at least `threshold` similar to its name, and not more similar to another class
-of the set. A name that equals another class's name word for word means that class, however similar the two are.
+A name means the right activity if its similarity to the right name is at least `threshold` and no other class of the
+set is more similar. A name that has exactly the words of another class means that class, however similar the two
+classes are.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import load_domain
 
 MAX_NAME = 200
-"""Characters of an answered name."""
+"""Maximum number of characters of an answered name."""
 
 
 class NamedActivity(Target):
-    """A reference: `Verb noun`, its class, and the names of all classes of the set, sorted."""
+    """A reference: the activity's name (`Verb noun`), its class, and the sorted names of all classes of the set."""
 
     activity: str
     class_id: str
@@ -37,14 +38,14 @@ class NamedActivity(Target):
 
 
 class Guesses(TypedFields):
-    """A prediction: names of activities, the likeliest first."""
+    """A prediction: names of activities, the most likely first."""
 
     activities: list[str]
 
 
 @lru_cache(maxsize=10_000)
 def name_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name without case, articles and plural endings; the text itself if no words are left.
+    """Return the words of a name without case, articles and plural endings, or the text itself if no words remain.
 
     >>> name_words("Grasp the cups."), name_words("it")
     (('grasp', 'cup'), ('it',))
@@ -54,10 +55,13 @@ def name_words(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ActivityMatcher(NameMatcher):
-    """Matches names to activities. `synonyms`: also accept synonyms of verb and noun, by the words of the domain."""
+    """Matches names to activities.
+
+    The matcher `synonyms` also accepts the domain's synonyms of verb and noun.
+    """
 
     def means(self, names: Sequence[str], reference: NamedActivity) -> list[bool]:
-        """Return, for each name, True if it means the right activity. Raises ConfigError without the encoder."""
+        """Return, for each name, whether it means the right activity. Raises ConfigError if the encoder is missing."""
         classes = [reference.activity, *(name for name in reference.classes if name != reference.activity)]
         similarities = self.similarities(names, [[name] for name in classes])
         is_right = ((similarities[:, 0] >= self.threshold) & (similarities[:, 0] >= similarities.max(axis=1))).tolist()
@@ -86,7 +90,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
     target_type = NamedActivity
     layers = ("activities",)
     guesses: ClassVar[Mapping[str, int]]
-    """Score -> the number of first guesses that count: the fraction of samples with a right guess among them."""
+    """Maps each score to a number of first guesses. The score is the share of samples with a right one among them."""
 
     @cached_property
     def matcher(self) -> ActivityMatcher:
@@ -100,12 +104,12 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     @staticmethod
     def reference(class_id: str, vocabulary: Vocabulary) -> NamedActivity:
-        """Return the target of a class. If a class has several names, the first counts."""
+        """Return the target of a class. If a class has several names, the first name counts."""
         names = dict(reversed(vocabulary))
         return NamedActivity(names[class_id], class_id, sorted(set(names.values())))
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Return the fractions that `guesses` names; an unreadable answer is wrong."""
+        """Return the scores of `guesses`. An unreadable answer is wrong."""
         answers = [(_answered_names(sample.prediction), NamedActivity.of(sample.example)) for sample in samples]
         self.matcher.prepare((names, [reference.classes]) for names, reference in answers)
         is_right = [self.matcher.means(names, reference) for names, reference in answers]
@@ -116,9 +120,9 @@ class NamedActivityTask(GraphTask[SamplingT]):
         )
 
     def as_target(self, example: Example, prediction: Prediction) -> NamedActivity:
-        """Return the first name as a target.
+        """Return the first answered name as a target.
 
-        A name that is no class's is compared only by similarity, without competing classes.
+        A name that belongs to no class has no competing classes, so only its similarity counts.
         """
         first, classes = _answered_names(prediction)[0], NamedActivity.of(example).classes
         namesake = next((name for name in classes if name_words(name) == name_words(first)), None)
@@ -128,7 +132,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         return {"activity": example.label}
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Explain with the right guess, or with the missed reference and the wrong first guess."""
+        """Explain with the right guess. Without one, explain with the missed reference and the wrong first guess."""
         reference, names = NamedActivity.of(example), _answered_names(prediction)
         is_right = self.matcher.means(names, reference)
         hit = is_right.index(True) if any(is_right) else None
@@ -138,7 +142,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Yield which words of the first guess are wrong, verb, object or both, if no guess is right."""
+        """Yield failures for the wrong words of the first guess (verb, object or both), unless some guess is right."""
         reference, names = NamedActivity.of(example), _answered_names(prediction)
         if not any(self.matcher.means(names, reference)):
             answered, true, objects = name_words(names[0]), name_words(reference.activity), evidence_objects(example)
@@ -151,13 +155,16 @@ def _answered_names(prediction: Prediction | None) -> list[str]:
 
 
 def made_up_names() -> list[str]:
-    """Return every verb of the domain with every object category, from which blind answers are sampled."""
+    """Return every verb of the domain with every object category. Blind answers are drawn from these names."""
     domain = load_domain()
     return [f"{verb} {noun}" for verb in sorted(set().union(*domain.verbs)) for noun in sorted(domain.categories)]
 
 
 @remember
 def usual_activities(examples: Sequence[Example]) -> list[str]:
-    """Return names of right activities, the most frequent first, at a tie by name; without examples `Grasp cup`."""
+    """Return the names of right activities, the most frequent first. Ties are sorted by name.
+
+    Without examples, return `Grasp cup`.
+    """
     counts = Counter(NamedActivity.of(example).activity for example in examples)
     return sorted(counts, key=lambda name: (-counts[name], name)) or ["Grasp cup"]

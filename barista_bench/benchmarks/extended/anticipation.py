@@ -1,8 +1,9 @@
 """Anticipation: which activity begins 1, 2 or 5 seconds after the shown frames?
 
-The model sees frames of the seconds before a moment, none at it or after it, and ranks up to five names of its choice.
-The moment lies an integer number of seconds before an activity begins, so that each activity gives up to one question
-per horizon. Events between the moment and the activity do not matter. Scored as in `activity_names.py`.
+The model sees frames from the seconds before a moment, but no frame at the moment or later. It ranks up to five names
+of its choice. The moment lies a whole number of seconds, the horizon, before an activity begins. Each activity gives at
+most one question per horizon. Events between the moment and the activity do not matter. `activity_names.py` describes
+the scores.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ GUESSES = 5
 
 
 class AnticipationInputs(Inputs):
-    """`ahead`: seconds from the last shown moment to the activity; `span`: seconds that the shown frames cover."""
+    """Durations are in seconds.
+
+    `ahead` is the time from the moment to the activity, and `span` is the time that the frames cover.
+    """
 
     ahead: int
     span: float
@@ -49,7 +53,7 @@ class AnticipationInputs(Inputs):
 
 
 class AnticipationMetadata(FrameMetadata):
-    """The last shown frame lies before the frame `moment`; the segment's frames are as in the file."""
+    """`moment` is the first frame that is not shown. The segment's frames are as in the file."""
 
     horizon: int
     moment: Int64
@@ -58,7 +62,7 @@ class AnticipationMetadata(FrameMetadata):
 
 
 class AnticipationEvidence(Evidence):
-    """A row of the annotation file."""
+    """The activity's row in the annotation file."""
 
     activity_row: Int64
 
@@ -68,8 +72,8 @@ class AnticipationSampling(Sampling):
     """The sampling of moments before activities.
 
     Args:
-        frames: frames of one example.
-        seconds: length of the shown part before the moment; None for all.
+        frames: number of frames of an example.
+        seconds: length of the part that is shown before the moment; None shows all of the video before the moment.
     """
 
     frames: Count = 1
@@ -94,7 +98,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
     evidence_type = AnticipationEvidence
 
     def candidates(self, video: VideoGraph, sampling: AnticipationSampling) -> Iterator[Candidate | SkippedExample]:
-        """Yield activities in the order of the file, each at every horizon."""
+        """Yield the activities in the order of the file, each once per horizon."""
         yield from unnamed_activities(video)
         first, stop = sampling.frame_range or (0, video.frame_count)
         segments = named_activities(video)
@@ -148,7 +152,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the first five names, each once, of the last JSON list with a name; other entries are dropped."""
+        """Return the first five different names in the last JSON list that contains a name. Drop all other entries."""
         entries = last_array(text, lambda array: bool(_read_guesses(array)))
         if entries is None:
             return ParseError("the answer holds no JSON list with the name of an activity")
@@ -182,9 +186,9 @@ def _fps(video: VideoGraph) -> float:
 
 
 def _frames_before(video: VideoGraph, start: int, horizon: int, sampling: AnticipationSampling) -> range | None:
-    """Return the shown frames: `sampling.seconds` before the moment, or all before it; None for too few.
+    """Return the frames of the part before the moment: the last `sampling.seconds`, or all; None for too few frames.
 
-    The moment is the last frame that lies at least `horizon` seconds before the frame `start`; it is not shown.
+    The moment is the last frame that lies at least `horizon` seconds before the frame `start`. It is not shown.
     """
     moment = math.floor(start - horizon * _fps(video))
     first = 0 if sampling.seconds is None else moment - round(sampling.seconds * _fps(video))

@@ -1,4 +1,4 @@
-"""Tasks about clips: a video's clips follow each other, and an example shows evenly spaced frames of one clip."""
+"""Tasks about clips. The clips of a video are consecutive, and an example shows evenly spaced frames of one clip."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ClipSamplingT = TypeVar("ClipSamplingT", bound=ClipSampling)
 
 
 ClipColumns = tuple[str, Inputs, Target, Evidence]
-"""The label of an example, and its columns but the metadata."""
+"""The label of an example, and all its columns except the metadata."""
 
 
 class ClipTask(GraphTask[ClipSamplingT]):
@@ -32,13 +32,13 @@ class ClipTask(GraphTask[ClipSamplingT]):
     def columns(
         self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: ClipSamplingT
     ) -> ClipColumns:
-        """Return the columns of a clip's example. Raises DataError with the reason if the clip gives no example."""
+        """Return the columns of a clip's example. Raises DataError with the reason if the clip has no example."""
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: ClipSamplingT) -> tuple[int, int]:
         return clip_span(video, candidate.frame, sampling)
 
     def candidates(self, video: VideoGraph, sampling: ClipSamplingT) -> Iterator[Candidate | SkippedExample]:
-        """Yield clips in their order; clips without an example are counted."""
+        """Yield the clips in order, and a skipped example for each clip without an example."""
         index = FrameArrays(video)
         for keyframes in clips(video, sampling):
             try:

@@ -1,10 +1,12 @@
-"""Mask tracking: objects are followed through a clip from their masks on its first frame.
+"""Mask tracking: the model follows objects through a clip, given their masks on the first frame.
 
-Frames are evenly spaced over consecutive clips. Up to `per_frame` objects with a mask on the first frame are asked for,
-sampled by a seed of the clip. An object without annotation on a frame is not visible: the empty mask is right. An
-unusable requested mask loses the clip. Scored on all frames but the first: J and F of DAVIS, mean over an object's
-frames, then over objects, and HOTA. A mask missing from a readable answer counts as empty. Without a readable answer J
-and F are 0 and every mask is missed.
+Frames are evenly spaced over consecutive clips. A question asks for up to `per_frame` objects that have a mask on the
+first frame. If there are more objects, a seed of the clip samples them. An object without annotation on a frame is not
+visible, so the empty mask is right. If a requested mask is unusable, the clip is skipped.
+
+Scores cover all frames except the first. J and F of DAVIS are averaged over an object's frames, then over objects. HOTA
+is scored too. A mask that a readable answer lacks counts as empty. Without a readable answer, J and F are 0, and every
+mask is missed.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ from barista_bench.scene_graph.release import PixelCount
 
 
 class GivenMask(TypedFields):
-    """An object to follow, and its mask on the first frame; objects are numbered from 1."""
+    """An object to follow, and its mask on the first frame. Objects are numbered from 1."""
 
     number: int
     category: str
@@ -77,7 +79,7 @@ class GivenMask(TypedFields):
 
 
 class TrackingInputs(Inputs):
-    """The objects to follow; sizes in pixels."""
+    """The objects to follow. Sizes are in pixels."""
 
     objects: list[GivenMask]
     n_frames: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]
@@ -90,34 +92,34 @@ class TrackingInputs(Inputs):
 
 
 class TrackMask(MaskFields):
-    """The mask of the object with this number on a frame; frames count the shown ones, from 0."""
+    """The mask of one object on one frame. `object` is the object's number. Frames count the shown frames from 0."""
 
     object: int
 
 
 class TrackMasks(Target):
-    """Masks on all frames but the first, by object and frame; a target has no empty masks."""
+    """Masks on all frames except the first, by object and frame. A target has no empty masks."""
 
     masks: list[TrackMask]
 
 
 class TrackingEvidence(Evidence):
-    """Objects by their numbers, and rows of the annotation file."""
+    """Object ids in the order of their numbers, and rows of the annotation file."""
 
     object_ids: list[str]
     instance_rows: list[Int64]
 
 
 ObjectFrame = tuple[int, int]
-"""An object's number, and a shown frame."""
+"""The number of an object, and the index of a shown frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrackingSampling(ClipSampling):
-    """The sampling of objects followed through clips.
+    """The sampling of objects that are followed through clips.
 
     Args:
-        per_frame: limit of objects per clip; None for all.
+        per_frame: maximum number of objects per clip; None keeps all.
     """
 
     per_frame: Count | None = None
@@ -137,7 +139,10 @@ class MaskTracking(ClipTask[TrackingSampling]):
     inputs_type, target_type, evidence_type = TrackingInputs, TrackMasks, TrackingEvidence
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: TrackingSampling) -> str | None:
-        """Return why annotation is incomplete: an object without a mask must be outside the picture."""
+        """Return a reason why annotation may be incomplete, or None.
+
+        An object without a mask must be invisible, so every visible object of the clip must be annotated.
+        """
         objects, span = video.objects_at(candidate.frame), self.span(video, candidate, sampling)
         is_known = all(video.coverage.covers_category(item.category, *span) for item in objects)
         return None if is_known else "its source does not mark everything that is to be seen in the clip"
@@ -177,7 +182,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         return self.prompts.prompt(inputs.n_frames, count=count, last=last, objects=objects, **sides)
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Unite the masks of one object on one frame; masks of the first frame are ignored."""
+        """Read the masks, uniting all masks of one object on one frame. Masks of the first frame are ignored."""
         question, entries = TrackingInputs.read(inputs), mask_entries(text)
         if entries is None:
             return NO_MASKS
@@ -205,7 +210,10 @@ class MaskTracking(ClipTask[TrackingSampling]):
         return _answer_text({key: random_box_mask(rng, inputs.size) for key in _object_frames(inputs)})
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the median box of the masks in other videos, on every frame; the centre box without other videos."""
+        """Return the median box of the masks in other videos as the mask on every frame.
+
+        Without other videos, return the centre box.
+        """
         inputs = TrackingInputs.of(example)
         return _answer_text(dict.fromkeys(_object_frames(inputs), fraction_box_mask(_usual_box(others), inputs.size)))
 
@@ -224,7 +232,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         return {"category": sorted({item.category for item in TrackingInputs.of(example).objects})}
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """An object is hit if its mean J is above 0.5."""
+        """Explain by object. An object is a hit if its mean J is above 0.5."""
         answered_numbers = {number for (number, _), mask in _answered_masks(prediction).items() if bounds(mask)}
         scores, objects = object_scores(example, prediction), TrackingInputs.of(example).objects
         return explain_masks(
@@ -232,7 +240,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """Return the given, true and answered masks, in their tight boxes."""
+        """Return the given, true and answered masks, each with its tight box."""
         objects = TrackingInputs.of(example).objects
         kinds: tuple[tuple[OverlayKind, dict[ObjectFrame, Rle]], ...] = (
             ("given", {(item.number, 0): item.rle.mask for item in objects}),
@@ -249,9 +257,9 @@ class MaskTracking(ClipTask[TrackingSampling]):
 
 
 def _choose_objects(index: FrameArrays, keyframes: Keyframes, sampling: TrackingSampling) -> list[int]:
-    """Return indices of `VideoGraph.objects`, ascending.
+    """Return the objects to follow, as ascending indices of `VideoGraph.objects`.
 
-    Raises DataError if no object has a mask on the first frame, or a mask there cannot be used.
+    Raises DataError if no object has a mask on the first frame, or if a mask on that frame is unusable.
     """
     video = index.video
     positions = {int(video.instances_table.object[place]): place for place in index.positions_at(keyframes[0])}
@@ -280,14 +288,13 @@ def _object_frames(inputs: TrackingInputs) -> list[ObjectFrame]:
 
 
 def _track_masks(masks: Mapping[ObjectFrame, Rle]) -> TrackMasks:
-    """Return the masks of all frames but the first, which is given."""
+    """Return the masks of all frames except the first, whose masks are given."""
     return TrackMasks(
         [TrackMask(frame, RunLengthFields.of(mask), number) for (number, frame), mask in sorted(masks.items()) if frame]
     )
 
 
 def _answer_text(masks: Mapping[ObjectFrame, Rle]) -> str:
-    """Return the text of an answer with these masks."""
     return json.dumps(_track_masks(masks).write())
 
 
@@ -298,7 +305,7 @@ def _read_masks(fields: Fields) -> dict[ObjectFrame, Rle]:
 def _true_masks(example: Example) -> dict[ObjectFrame, Rle]:
     """Return the true masks.
 
-    Raises DataError for an unrequested mask or another size: a dataset may come from anywhere.
+    Raises DataError for a mask that is not asked for or has another size, since a dataset may come from anywhere.
     """
     inputs, masks = TrackingInputs.of(example), _read_masks(example.target)
     scored_keys = set(_object_frames(inputs))
@@ -314,7 +321,7 @@ def _answered_masks(prediction: Prediction | None) -> dict[ObjectFrame, Rle]:
 
 
 def object_scores(example: Example, prediction: Prediction | None) -> dict[int, MaskScore]:
-    """Return J and F of each object, mean over all frames but the first."""
+    """Return J and F of each object, averaged over all frames except the first."""
     inputs, true_masks, answered_masks = TrackingInputs.of(example), _true_masks(example), _answered_masks(prediction)
     no_mask = empty_mask(inputs.size)
     frames = defaultdict[int, list[MaskScore]](list)
@@ -341,7 +348,7 @@ def _sample_sums(sample: Scored) -> Row:
 
 
 def _mask_sequence(masks: Mapping[ObjectFrame, Rle], n_frames: int) -> list[dict[str, dict[str, object]]]:
-    """Return masks in the tracking metric's form: by object, for each frame but the first."""
+    """Return masks in the form of the tracking metric: one dictionary by object for each frame except the first."""
     frames: list[dict[str, dict[str, object]]] = [{} for _ in range(1, n_frames)]
     for (number, frame), mask in masks.items():
         frames[frame - 1][str(number)] = {"size": list(mask.size), "counts": mask.counts}

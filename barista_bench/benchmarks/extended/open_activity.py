@@ -1,8 +1,9 @@
 """Open activity: name the activity in a few frames, in the model's own words.
 
-It uses the clips of `activity` (same sampling, same seed), without choices. BARISTA's limitations state that multiple
-choice overestimates; the gap between the two tasks measures by how much (`paper_tables`). Scored as in
-`activity_names.py`. A judge scores the answer too (`judged`, `rubrics/open_activity.yaml`).
+The task uses the clips of `activity` (same sampling, same seed), without choices. BARISTA's section on limitations
+states that multiple choice overestimates recognition. The gap between the two tasks measures by how much
+(`paper_tables`). `activity_names.py` describes the scores. A judge can score the answer too (`judged`,
+`rubrics/open_activity.yaml`).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from barista_bench.scene_graph import VideoGraph
 from barista_bench.tables import Ranged, Table
 
 _MARKS = re.compile(r"[*`]|__|^[ \t]*(?:[-+•>#]+|\d{1,3}[.)])[ \t]+", re.MULTILINE)
-"""Marks of emphasis anywhere, and of a list, quotation or heading at the start of a line."""
+"""Markdown's marks of emphasis anywhere, and its marks of lists, quotations and headings at the start of a line."""
 
 
 class OpenActivityInputs(Inputs):
@@ -71,7 +72,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
 
     @cached_property
     def by_choice(self) -> Activity:
-        """Return the task that asks about the same clips with choices."""
+        """Return the task that asks about the same clips, but offers choices."""
         return Activity(options={"protocol": self.protocol})
 
     @property
@@ -107,7 +108,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
         return self.prompts.prompt(count, frame_count=str(count), last=str(count))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the last line labelled `Activity:`, else a text of one line, without Markdown markup."""
+        """Return the last line labelled `Activity:`, or else a text of a single line, without Markdown markup."""
         activity = after_label(_MARKS.sub("", text[:MAX_ANSWER]), "activity")
         if not activity:
             return ParseError("the answer is empty")
@@ -133,12 +134,12 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
 
 
 def _clip_id(example: Example) -> str:
-    """Return the clip part of an id, which is the same in both tasks."""
+    """Return the part of an id that names the clip. It is the same in both tasks."""
     return example.example_id.partition(":")[2]
 
 
 def paper_tables(models: Sequence[ModelSamples]) -> list[Table]:
-    """Return each model's accuracy with choices and in its own words, on the clips with both questions."""
+    """Return each model's accuracy with choices and in its own words, on the clips that both tasks ask about."""
     with_choices = [model for model in models if model.task.name == Activity.name]
     in_own_words = [model for model in models if model.task.name == OpenActivity.name]
     pairs = [(first, second) for second in in_own_words for first in with_choices if first.model == second.model]
@@ -152,7 +153,7 @@ def paper_tables(models: Sequence[ModelSamples]) -> list[Table]:
 
 
 def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, float, float, Ranged | float] | None:
-    """Return a row of the table; None without a common clip."""
+    """Return a row of the table, or None if the tasks have no clip in common."""
     scores = [_clip_accuracy(model) for model in (choices, openly)]
     clips = sorted(scores[0].keys() & scores[1].keys())
     if not clips:
@@ -168,7 +169,7 @@ def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, flo
 
 
 def _clip_accuracy(model: ModelSamples) -> dict[str, float]:
-    """Return the accuracy of each clip, mean over runs."""
+    """Return the accuracy on each clip, averaged over runs."""
     scores = defaultdict(list)
     for samples in model.repetitions:
         accuracy = model.task.statistics(samples).scores()["accuracy"].tolist()

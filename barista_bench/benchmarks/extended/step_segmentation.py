@@ -1,9 +1,8 @@
 """Step segmentation: which steps of the procedure does a clip show, and when?
 
-The model sees evenly spaced frames with their times, and the names of all steps of the set, and lists [step, start,
-end] in seconds. Scored frame by frame over the complete clip (`metrics/temporal_segmentation`), at the video's frame
-rate, although the model sees only a few frames. Clips are complete videos, or consecutive pieces of
-`StepSampling.seconds`.
+The model sees evenly spaced frames with their times, and the names of all steps of the set. It lists [step, start, end]
+with times in seconds. The score covers every frame of the clip (`metrics/temporal_segmentation`), although the model
+sees only a few frames. Clips are complete videos, or consecutive pieces of `StepSampling.seconds`.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ from barista_bench.metrics.temporal_segmentation.scoring import (
 from barista_bench.scene_graph import Segment, VideoGraph
 
 MOST_STRETCHES = 8
-"""Stretches of a made-up answer."""
+"""Maximum number of ranges in a random answer."""
 MAX_CLIP = 10**7
-"""Frames of a clip: four days at 30 a second."""
+"""Maximum number of frames of a clip: four days at 30 frames per second."""
 PLACES = 100
-"""Places along a clip at which the usual step is counted."""
+"""Number of positions along a clip at which the usual step is determined."""
 
 
 class StepInputs(Inputs):
-    """`steps` are the names of all steps of the set; `times` are the shown frames' times in seconds of the clip."""
+    """`steps` are the names of all steps of the set. `times` are the shown frames' times in seconds of the clip."""
 
     steps: Annotated[list[str], msgspec.Meta(min_length=1)]
     times: list[float]
@@ -69,14 +68,14 @@ class TimedStep(TypedFields):
 class TimedSteps(Target):
     """The steps of a target or a prediction.
 
-    If steps overlap, the later in the list counts; true steps never overlap.
+    If answered steps overlap, the step later in the list counts. True steps never overlap.
     """
 
     segments: list[TimedStep]
 
 
 class StepMetadata(FrameMetadata):
-    """The clip's frames [clip_start, clip_end) of the video."""
+    """The clip covers the frames [clip_start, clip_end) of the video."""
 
     clip_start: Int64
     clip_end: Int64
@@ -90,11 +89,11 @@ class StepEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class StepSampling(Sampling):
-    """The sampling of clips cut into process steps.
+    """The sampling of clips with process steps.
 
     Args:
-        frames: frames of one example.
-        seconds: duration of a clip; None for complete videos.
+        frames: number of frames of an example.
+        seconds: duration of a clip; None uses complete videos.
     """
 
     frames: Count = 1
@@ -124,7 +123,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return tuple(dict.fromkeys(("step", name) for step in steps if (name := _clean_name(step.name))))
 
     def candidates(self, video: VideoGraph, sampling: StepSampling) -> Iterator[Candidate | SkippedExample]:
-        """Yield clips in order that have steps, all named and without overlap."""
+        """Yield, in order, the clips that have process steps, all with names and without overlap."""
         low, high = sampling.frame_range or (0, video.frame_count)
         for clip in _clips(video, sampling):
             if low <= clip.start and clip.stop <= high:
@@ -171,9 +170,10 @@ class StepSegmentation(GraphTask[StepSampling]):
         return Prompt(system, (*frames, TextPart(f"\n{user}")))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the entries of the last JSON list of lists (or empty list) with a step and a time range in the clip.
+        """Return the steps in the last JSON list that is empty or contains only lists.
 
-        Names are compared without case and extra white space. Times are rounded to frames, and cut to the clip.
+        An entry counts if it has a step's name and a time range in the clip. Names are compared without case and extra
+        white space. Times are rounded to frames and cut to the clip.
         """
         question = StepInputs.read(inputs)
         entries = last_array(text, lambda array: all(isinstance(entry, list) for entry in array))
@@ -191,7 +191,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return rows_schema(entry)
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Return frame accuracy, edit score, F1 at overlaps of 10, 25 and 50 percent, and coverage; see the metric."""
+        """Return frame accuracy, edit score, F1 at overlaps of 10, 25 and 50 percent, and coverage."""
         rows = [
             clip_sums(
                 _frame_labels(sample.prediction.value, sample.example) if sample.prediction else None,
@@ -207,7 +207,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return answered_steps if answered_steps.segments else None
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Explain: true steps matched with an overlap of half or more, missed steps, and other answers."""
+        """Explain with the true steps matched at an overlap of half or more, the missed steps, and other answers."""
         fps = StepInputs.of(example).fps
         reference = segments_of(_frame_labels(example.target, example))
         answered_steps = segments_of(_frame_labels(prediction.value, example)) if prediction else []
@@ -223,7 +223,10 @@ class StepSegmentation(GraphTask[StepSampling]):
         return _steps_json(TimedSteps.of(example).segments, StepInputs.of(example).fps)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Return up to eight equally long ranges of random steps; a frame is right with chance 1 / all steps."""
+        """Return up to eight equally long ranges of random steps.
+
+        A frame is right with probability 1 / number of steps.
+        """
         inputs = StepInputs.of(example)
         count = rng.randint(1, MOST_STRETCHES)
         ends = [inputs.frame_count * number // count for number in range(count + 1)]
@@ -231,7 +234,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return _steps_json(stretches, inputs.fps)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the most frequent step of other videos, or none, at each hundredth of the clip."""
+        """Return, for each hundredth of the clip, the most frequent step of other videos, or no step."""
         inputs = StepInputs.of(example)
         segments = segments_of(usual_steps(others))
         count = inputs.frame_count
@@ -243,7 +246,7 @@ class StepSegmentation(GraphTask[StepSampling]):
 
 @remember
 def usual_steps(examples: Sequence[Example]) -> list[str | None]:
-    """Return the most frequent label at each hundredth of a clip, None for no step; at a tie the first by name."""
+    """Return the most frequent step at each hundredth of a clip; None means no step. Ties are decided by name."""
     clips = [_frame_labels(example.target, example) for example in examples]
     usual_labels = []
     for hundredth in range(PLACES if clips else 0):
@@ -253,7 +256,7 @@ def usual_steps(examples: Sequence[Example]) -> list[str | None]:
 
 
 def _clips(video: VideoGraph, sampling: StepSampling) -> list[range]:
-    """Return frames of consecutive clips; the last may be shorter. A video without fps is one clip."""
+    """Return the frames of consecutive clips. The last clip may be shorter. A video without fps is a single clip."""
     seconds, fps, count = sampling.seconds, video.video.fps, video.frame_count
     length = max(1, round(seconds * fps)) if seconds and fps else count
     return [range(start, min(start + length, count)) for start in range(0, count, length)]
@@ -264,7 +267,7 @@ def _steps_in(video: VideoGraph, clip: range) -> list[Segment]:
 
 
 def _clip_problem(video: VideoGraph, clip: range, sampling: StepSampling) -> str | None:
-    """Return the reason why a clip cannot become an example; None if it can."""
+    """Return the reason why a clip cannot become an example, or None."""
     steps = _steps_in(video, clip)
     if not video.video.fps or not steps:
         return "no process step in the clip" if video.video.fps else "the video has no fps"
@@ -284,7 +287,7 @@ def _clean_name(text: str) -> str:
 
 
 def _read_step(entry: list[object], inputs: StepInputs) -> TimedStep | None:
-    """Return an entry [step, start, end] in frames; None if it is invalid, or lies outside the clip."""
+    """Return an entry [step, start, end] in frames, or None if the entry is invalid or lies outside the clip."""
     if len(entry) != 3 or not isinstance(entry[0], str):
         return None
     names = {name.casefold(): name for name in inputs.steps} | {name: name for name in inputs.steps}
@@ -297,7 +300,7 @@ def _read_step(entry: list[object], inputs: StepInputs) -> TimedStep | None:
 
 
 def _frame_labels(fields: Fields, example: Example) -> list[str | None]:
-    """Return the step of each frame of the clip, None for no step. Raises DataError for a step outside the clip."""
+    """Return the step of each frame of the clip; None means no step. Raises DataError for a step outside the clip."""
     labels: list[str | None] = [None] * StepInputs.of(example).frame_count
     for segment in TimedSteps.read(fields).segments:
         if not 0 <= segment.start < segment.end <= len(labels):

@@ -1,9 +1,10 @@
 """Temporal scene graphs: which relations hold in a clip, and on which of its frames?
 
-Frames are evenly spaced over consecutive clips. A relation is a triplet (subject, relation, object) of category names
-and a relation's value, with a run of consecutive shown frames on which it holds. It holds on a frame if a range of the
-annotations covers the frame and both ends have a box there. Things of one category count as one: their relations are
-united. Relations of unnamed things are left out. Scored by `metrics/temporal_relations`.
+Frames are evenly spaced over consecutive clips. An answer lists triplets (subject, relation, object), each with a run
+of consecutive shown frames on which the relation holds. Subject and object are category names. A relation holds on a
+frame if a range of the annotations covers the frame and both objects have a box there. Objects of one category count as
+one object, and their relations are united. Relations of unnamed objects are left out. `metrics/temporal_relations`
+computes the scores.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 BASELINE_ENTRIES = 50
-"""Relations that the baselines name: as many as the primary figure looks at."""
+"""Number of relations that the baselines name. The primary metric counts the same number."""
 
 Triplet = tuple[str, str, str]
-"""Subject, relation, object."""
+"""Names of subject, relation and object."""
 
 
 class ClipInputs(Inputs):
-    """Categories in relations of the clip, and values in relations of the complete set; sorted."""
+    """The sorted categories in relations of the clip, and the sorted values of relations in the complete set."""
 
     n_frames: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]
     objects: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -60,7 +61,7 @@ class ClipInputs(Inputs):
 
 
 class RelationSegment(TypedFields):
-    """A relation from the shown frame `start` to the shown frame `end`, both included, from 1."""
+    """A relation from the shown frame `start` to the shown frame `end`, both included. Frames count from 1."""
 
     subject: str
     relation: str
@@ -95,7 +96,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
     layers = ("relations",)
 
     def vocabulary(self, video: VideoGraph, sampling: ClipSampling) -> Vocabulary:
-        """Return (relation type, value) pairs that hold on some frame: a question lists the values of all videos."""
+        """Return (relation type, value) pairs that hold on some frame. A question lists the values of all videos."""
         return video.relation_labels()
 
     def columns(
@@ -124,7 +125,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return self.prompts.prompt(inputs.n_frames, count=str(inputs.n_frames), objects=objects, relations=relations)
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the last list with a valid entry (or empty list); its other entries are dropped."""
+        """Return the last list that is empty or has a valid entry. The list's invalid entries are dropped."""
         n_frames = ClipInputs.read(inputs).n_frames
 
         def read_segments(entries: list[object]) -> list[RelationSegment]:
@@ -147,7 +148,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return _segments_json(_true_segments(example))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Return random entries, as many as the primary metric uses; all triplets and ranges are equally likely."""
+        """Return as many random entries as the primary metric counts. All triplets and ranges are equally likely."""
         inputs = ClipInputs.of(example)
         stretches = list(combinations_with_replacement(range(1, inputs.n_frames + 1), 2))
         names = list(product(inputs.objects, inputs.relations, inputs.objects))
@@ -156,7 +157,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         )
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the most frequent triplets of other videos' clips that name both ends, on all frames."""
+        """Return, on all frames, the most frequent triplets of other videos whose subject and object the clip shows."""
         inputs, fractions = ClipInputs.of(example), usual_triplets(others)
         possible_triplets = (triplet for triplet in fractions if {triplet[0], triplet[2]} <= set(inputs.objects))
         ranked = sorted((-fractions[triplet], triplet) for triplet in possible_triplets)
@@ -184,7 +185,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return Explanation.of(*(map(str, group) for group in (hits, misses, wrong)))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Pair wrong entries with missed relations of the same triplet at another time; then add the rest."""
+        """Pair wrong entries with missed relations of the same triplet at another time, then add all other failures."""
         hits, misses, wrong = _compare(example, prediction)
         missed, hit = (Counter(item.triplet for item in _timed_relations(group)) for group in (misses, hits))
         for item in _timed_relations(wrong):
@@ -198,7 +199,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
 
 @remember
 def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
-    """Return, for each triplet, the fraction of the clips with subject and object in which it holds."""
+    """Return, for each triplet, its frequency among the clips that show subject and object."""
     clips_with: Counter[tuple[str, str]] = Counter()
     clips_holding: Counter[Triplet] = Counter()
     for example in examples:
@@ -209,9 +210,9 @@ def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
 
 
 def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], ClipGraph]:
-    """Return the clip's relations, by first frame, last frame and names.
+    """Return the positions of relation ranges that hold on some keyframe between named objects, and the clip's graph.
 
-    Also returned are the positions of their ranges, which hold on some keyframe between named things.
+    The relations of the graph are sorted by first frame, last frame and names.
     """
     table, frames = index.video.relations_table, np.array(keyframes)
     is_active = index.active_relations(range(len(table.start)), frames)
@@ -233,7 +234,7 @@ def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], Cl
 
 
 def _read_segment(entry: object, n_frames: int) -> RelationSegment | None:
-    """Return an entry in the prompt's form, with frames within the clip; None for anything else."""
+    """Return an entry in the prompt's form with frames within the clip, or None for any other entry."""
     if not isinstance(entry, list) or len(entry) != len(RelationSegment.__struct_fields__):
         return None
     names, (start, end) = list(filter(is_text, entry[:3])), map(integer, entry[3:])
@@ -243,7 +244,10 @@ def _read_segment(entry: object, n_frames: int) -> RelationSegment | None:
 
 
 def _true_segments(example: Example) -> list[RelationSegment]:
-    """Return the true segments. Raises DataError for frames outside the clip: a dataset may come from anywhere."""
+    """Return the true segments.
+
+    Raises DataError for frames outside the clip, since a dataset may come from anywhere.
+    """
     n_frames, relations = ClipInputs.of(example).n_frames, ClipGraph.of(example).relations
     for item in relations:
         if not 1 <= item.start <= item.end <= n_frames:
@@ -256,12 +260,12 @@ def _answered_segments(prediction: Prediction) -> list[RelationSegment]:
 
 
 def _timed_relations(segments: Iterable[RelationSegment]) -> list[TimedRelation]:
-    """Return relations in the metric's form: frame i is the time from i - 1 to i."""
+    """Return relations in the form of the metric: frame i covers the time from i - 1 to i."""
     return as_relations([(item.subject, item.relation, item.object, item.start - 1, item.end) for item in segments])
 
 
 def _compare(example: Example, prediction: Prediction | None) -> tuple[list[RelationSegment], ...]:
-    """Return relations that are hit, missed relations, and entries that hit none."""
+    """Return the relations that are hit, the missed relations, and the entries that hit no relation."""
     reference, answer = _true_segments(example), [] if prediction is None else _answered_segments(prediction)
     matched_references = matches(_timed_relations(answer), _timed_relations(reference))
     hit_references = set(matched_references)

@@ -1,4 +1,6 @@
-"""HanDyVQA (arXiv 2512.00885): actions of hands and objects in five seconds, answered by options or by masks."""
+"""Define HanDyVQA (arXiv 2512.00885): actions of hands and objects in clips of five seconds, answered by options or
+masks.
+"""
 
 from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.handyvqa.choice_tasks import (

@@ -1,4 +1,4 @@
-"""The base of all HanDyVQA tasks: examples made from questions, the shown frames, the option `max_side`."""
+"""Define the base of all HanDyVQA tasks: examples from questions, the shown frames, and the option `max_side`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MAX_SIDE = Option(
 
 
 class QuestionMetadata(Metadata):
-    """The keys for grouping in analysis; `n_frames` is None if the shown frames are unknown."""
+    """The keys that analysis groups by. `n_frames` is None if the shown frames are unknown."""
 
     split: str
     category: str
@@ -50,7 +50,7 @@ class QuestionMetadata(Metadata):
 
 
 class RecordEvidence(TracedEvidence):
-    """The record's file, and its row in it, from 0."""
+    """The record's file, and the record's row in that file, from 0."""
 
     file: str
     row: Int64
@@ -58,7 +58,9 @@ class RecordEvidence(TracedEvidence):
 
 @dataclass(frozen=True, slots=True)
 class ClipFrames:
-    """The frames chosen of one clip: `indices` in order, `annotated` the required frames, as given."""
+    """The frames chosen from one clip: `indices` are in order, and `annotated` are the required frames in the given
+    order.
+    """
 
     indices: tuple[int, ...]
     annotated: tuple[int, ...]
@@ -68,8 +70,8 @@ class ClipFrames:
 def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
     """Return the clip of a record without a clip name.
 
-    It is the folder `<id>_frames`, else `<id>.mp4`, below `videos` or its folder named after the category. If neither
-    exists, the first name is returned, and later reported as missing.
+    The clip is the folder `<id>_frames`, or else the file `<id>.mp4`, below `videos` or its subfolder named after the
+    category. If neither exists, the first name is returned and is later reported as missing.
     """
     for name, is_folder in ((f"{item_id}_frames", True), (f"{item_id}.mp4", False)):
         for parts in ((name,), (category, name)):
@@ -82,7 +84,7 @@ def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
 def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequence[AnnotatedMoment] = ()) -> ClipFrames:
     """Choose `count` evenly spaced frames of a clip, including the first, the last and the annotated frames.
 
-    Raises DataError, which names the clip, if it is missing or damaged, or lacks an annotated frame.
+    Raises DataError if the clip is missing or damaged, or lacks an annotated frame. The error names the clip.
     """
     if not (path.is_dir() if clip.is_folder else path.is_file()):
         kind = "folder of frames" if clip.is_folder else "video"
@@ -103,7 +105,7 @@ def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequenc
 def _frame_at(facts: VideoFacts, moment: AnnotatedMoment) -> int:
     if moment.frame is not None:
         return moment.frame
-    assert moment.second is not None  # the release has checked that there is one of the two
+    assert moment.second is not None  # reading the release has checked that a number or a second is given
     return nearest_frame(facts, moment.second)
 
 
@@ -118,9 +120,9 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
     evidence_type = RecordEvidence
 
     def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
-        """Yield one example per record, by id.
+        """Yield one example per record, sorted by id.
 
-        Clips are examined in the order of videos, so that each is opened once.
+        Clips are examined in the order of videos, so that each clip is opened once.
         """
         if not isinstance(release, HandyvqaRelease):
             raise ConfigError(f"{release.root}: is not a HanDyVQA release. Fix: open it as one")
@@ -163,7 +165,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
         is_shown: bool = True,
         graph: GraphColumns = NO_GRAPH,
     ) -> Example:
-        """Return the example of a question; `is_shown`: its frames are the frames that a model saw."""
+        """Return the example of a question. `is_shown` means that a model saw the frames of the example."""
         return cls.new_example(
             question.item_id,
             clip.video,
@@ -186,7 +188,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
     def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[Inputs, Target]:
         """Return `inputs` and `target` of a question with an existing clip.
 
-        Raises DataError if the two do not match.
+        Raises DataError if question and clip do not match.
         """
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:

@@ -1,24 +1,26 @@
-"""HanDyVQA's multiple-choice questions: five categories with one right option, and objects, with one or more.
+"""Define HanDyVQA's multiple-choice questions: five categories with one right option, and objects, with one or more.
 
-Scored as in the public script (docs/upstream/handyvqa.md, "Scoring"): of the options' letters in an answer, the
-alphabetically first counts, and answers without a letter are left out (`accuracy`). Two more scores count such answers
-as wrong: with the same letters (`accuracy_counted`), and with the strict reading (`accuracy_strict`). If no answer can
-be read, `accuracy` is 0.
+Scores follow the public script (docs/upstream/handyvqa.md, "Scoring"). Of the options' letters in an answer, the
+alphabetically first counts, and answers without a letter are left out (`accuracy`). Two more scores count answers
+without a letter as wrong. `accuracy_counted` uses the same letters, and `accuracy_strict` the strict reading. If no
+answer can be read, `accuracy` is 0.
 
-For objects every option of every question is one item to be ranked, by 1 if the answer names its letter and 0
-otherwise, or by the score of a model that scores. The score is the average precision over all items together, without
-unanswered questions (`average_precision`). A further score counts these as empty answers (`average_precision_counted`).
-Exact match and F1 of the named sets use either reading, with 0 for unanswered questions.
+For objects, every option of every question is one item to be ranked. The rank value is 1 if the answer names the
+option's letter, and 0 otherwise. For a model that scores, it is the model's score. The main score is the average
+precision over all items together, without unanswered questions (`average_precision`). A further score counts unanswered
+questions as empty answers (`average_precision_counted`). Exact match and F1 of the named sets are given for both
+readings, with 0 for unanswered questions.
 
-Letters in an answer to a question of the release are read in two ways. Released: any letter before a closing bracket
-anywhere in the text counts if it has an option, in alphabetical order (`metrics.choice_accuracy.handyvqa_letters`).
-Strict: only lines that begin with a bracketed capital count, and an answer that names a letter without an option, or
-another option's text behind a letter, is unreadable.
+Letters in an answer to a question of the release are read in two ways. In the released reading, any letter before a
+closing bracket anywhere in the text counts if the letter has an option. Letters are in alphabetical order
+(`metrics.choice_accuracy.handyvqa_letters`). In the strict reading, only lines that begin with a bracketed capital
+count. An answer is then unreadable if it names a letter without an option, or has another option's text after a letter.
 
-Your own questions are read plainly (`kinds/choice_reading.py`), which is then the strict reading too. The option
-`reading` sets either for all questions.
+Answers to your own questions are read plainly (`kinds/choice_reading.py`), and this is then also the strict reading.
+The option `reading` selects the released or the plain reading for all questions.
 
-Models that score the options (`read_scores` of `core/example.py`) choose the highest score, in every reading.
+In every reading, models that score the options (`read_scores` of `core/example.py`) choose the option with the highest
+score.
 """
 
 from __future__ import annotations
@@ -61,9 +63,9 @@ _LABEL = re.compile(r"\(([A-Z])\)")
 class LetterReading(TypedFields):
     """One parsed answer.
 
-    `letters` are the counted letters, in alphabetical order. `strict` are the letters of the strict reading in the
-    order of the answer, all with an option, None for an unreadable answer. `scores` has one score per option, for
-    models that score.
+    `letters` are the counted letters, in alphabetical order. `strict` are the letters of the strict reading, in the
+    order of the answer; each has an option. `strict` is None for an unreadable answer. `scores` has one score per
+    option, for models that score.
     """
 
     letters: list[str]
@@ -77,14 +79,16 @@ class LetterReading(TypedFields):
 
 
 def letters(count: int) -> Sequence[str]:
-    """Return the labels of `count` options: A, B, ..., Z, then 27, 28, ..., which are never read as other letters."""
+    """Return the labels of `count` options: A, B, ..., Z, then 27, 28, .... These numbers are never read as other
+    letters.
+    """
     return [*ascii_uppercase[:count], *map(str, range(len(ascii_uppercase) + 1, count + 1))]
 
 
 def parse_letters(text: str, options: Sequence[str], reading: str, *, several: bool) -> Prediction | ParseError:
-    """Read an answer to a question with these options, where one option or `several` may be right.
+    """Read an answer to a question with these options, of which one or, with `several`, more may be right.
 
-    `reading` is `RELEASED`, where the answer has only the letters that the released script finds, or `PLAIN`.
+    `reading` is `RELEASED` or `PLAIN`. With `RELEASED`, only letters that the released script finds count.
     """
     labels = letters(len(options))
     scores = read_scores(text, labels)
@@ -104,7 +108,9 @@ def parse_letters(text: str, options: Sequence[str], reading: str, *, several: b
 
 
 def strict_letters(text: str, options: Sequence[str]) -> list[str] | None:
-    """Return the letters of the lines `(A) text of the option`, each once; None without or with a wrong letter."""
+    """Return the letters of the lines `(A) text of the option`, each once; None if no letter is found or one is
+    wrong.
+    """
     texts = [option.strip().casefold() for option in options]
     labels = letters(len(options))
     named_letters: dict[str, None] = {}
@@ -126,15 +132,17 @@ def write_letters(labels: Sequence[str], options: Sequence[str]) -> str:
 
 
 class OptionsInputs(Inputs):
-    """`options` in the order shown, A first; `reading` is how answers are read, by the source of the question."""
+    """`options` are in the order shown, A first. `reading` is how answers are read; it depends on the question's
+    source.
+    """
 
     question: str
     options: list[str]
-    reading: str = RELEASED  # sets older than version 3 have none
+    reading: str = RELEASED  # sets older than version 3 have no reading
 
 
 class RightOptions(Target):
-    """Indices of the right options, from 0; empty if the record has none."""
+    """The indices of the right options, from 0; empty if the record has no right option."""
 
     correct: list[int]
 
@@ -154,7 +162,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
 
     @staticmethod
     def choice_columns(question: HandyvqaQuestion) -> tuple[OptionsInputs, RightOptions]:
-        """Return `inputs` and `target`, which do not depend on the clip."""
+        """Return `inputs` and `target`. They do not depend on the clip."""
         reading = RELEASED if question.is_released else PLAIN
         return OptionsInputs(question.question, list(question.options), reading), RightOptions(list(question.correct))
 
@@ -176,11 +184,13 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return replace(example, inputs=inputs, target={"correct": sorted(order.index(place) for place in right)})
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        """Return the labels of an answer that count."""
+        """Return the labels in an answer that count."""
         return LetterReading.of(prediction).letters
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the letters of an answer, by the option `reading` or the question's reading, or a model's scores."""
+        """Return the letters of an answer, or a model's scores. The option `reading` overrides the question's
+        reading.
+        """
         question = OptionsInputs.read(inputs)
         reading = str(self.chosen["reading"] or question.reading)
         return parse_letters(text, question.options, reading, several=self.takes_several)
@@ -202,7 +212,7 @@ class SingleAnswer(OptionsTask):
         return super().answered_choices(prediction)[:1]
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Return accuracy by all readings, the fractions of readable answers, and accuracy by number of options."""
+        """Return accuracy for all readings, the fractions of readable answers, and accuracy by number of options."""
         names = {name: name for name in ("accuracy_counted", "accuracy_strict")}
         return SumStatistics(
             list(map(_answer_row, samples)), _compute_metrics, sample_scores=names, tables=_by_option_count
@@ -245,21 +255,21 @@ class Parts(SingleAnswer):
 
 
 def options_of(example: Example) -> list[str]:
-    """Return the texts of a question's options, A first."""
+    """Return the texts of a question's options, starting with A."""
     return OptionsInputs.of(example).options
 
 
 def correct_labels(example: Example) -> list[str]:
-    """Return the labels of the right options, in order; a faulty record has none."""
+    """Return the labels of the right options, in order. A faulty record has no right options."""
     labels = letters(len(options_of(example)))
     return [labels[index] for index in RightOptions.of(example).correct]
 
 
 def _answer_row(sample: Scored) -> Row:
-    """Return the contribution of one sample: the totals, and the sums for its number of options."""
+    """Return the contribution of one sample to the totals and to the sums for the sample's number of options."""
     count, correct = len(options_of(sample.example)), correct_labels(sample.example)
     reading = LetterReading.of(sample.prediction)
-    # By the strict reading an answer that names two options is none; of scores that tie, the first counts.
+    # In the strict reading, an answer that names two options is no answer. Of equal scores, the first counts.
     strict = reading.letters[:1] if reading.scores is not None else reading.strict or []
     strict = strict if len(strict) == 1 else []
     is_right = float(any(label in correct for label in reading.letters[:1]))
@@ -298,7 +308,7 @@ def _by_option_count(sums: Row) -> dict[str, Any]:
 
 
 CELLS = 4_000_000
-"""Options times draws that are ranked at once, which bounds the memory that intervals take."""
+"""Maximum number of options times draws that are ranked at once. It limits the memory for intervals."""
 _SET_SCORES = ("f1", "exact_match", "f1_strict", "exact_match_strict")
 
 
@@ -314,11 +324,13 @@ class Objects(OptionsTask):
     answer_note = "letters of options, and their texts"
 
     def statistics(self, samples: Sequence[Scored]) -> RankedOptions:
-        """Return average precision over all options, over options of answered questions, and by number of options."""
+        """Return average precision over all options, over the options of answered questions, and by number of
+        options.
+        """
         return RankedOptions(list(map(_ranked_question, samples)))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Return each option with a chance of one half, and at least one."""
+        """Return each option with a probability of one half, and at least one option."""
         options = options_of(example)
         labels = letters(len(options))
         picked = [label for label in labels if rng.random() < 0.5]
@@ -330,9 +342,9 @@ CHOICE_TASKS: tuple[type[OptionsTask], ...] = (Action, Process, Location, State,
 
 
 class AnsweredQuestion(NamedTuple):
-    """The contribution of one sample: for each option (O,) 1 if it is right, and its rank value.
+    """The contribution of one sample: for each option (O,), 1 if the option is right, and the option's rank value.
 
-    Rank values are 0 without an answer; `row` has the sums for plain means.
+    Rank values are 0 without an answer. `row` has the sums for plain means.
     """
 
     correct: Floats
@@ -358,7 +370,7 @@ class RankedOptions(SampleStatistics):
         return RankedOptions([self._questions[index] for index in samples])
 
     def scores(self) -> dict[str, Floats]:
-        """Return exact match and F1 of the named options, by either reading; 0 without an answer."""
+        """Return exact match and F1 of the named options for both readings; 0 without an answer."""
         return self._means.scores()
 
     def compute_metrics(self, weights: Floats) -> Metrics:
@@ -390,7 +402,7 @@ class RankedOptions(SampleStatistics):
         }
 
     def _average_precision(self, weights: Floats) -> Floats:
-        """Return (D,) the average precision of each draw, for (D, S) weights; 0 if a draw has no right option."""
+        """Return the (D,) average precision of each draw, for (D, S) weights; 0 if a draw has no right option."""
         correct = np.concatenate([question.correct for question in self._questions])
         ranks = np.concatenate([question.ranks for question in self._questions])
         question_of_option = np.repeat(np.arange(self.size), [len(question.correct) for question in self._questions])

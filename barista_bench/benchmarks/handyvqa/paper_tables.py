@@ -1,8 +1,9 @@
-"""The paper's tables and figures, from scored runs and from a set of questions.
+"""Make the paper's tables and figures from scored runs and from a set of questions.
 
-Runs give accuracy by question type, segmentation, and number of frames. Sets give sizes of questions, and the motion of
-annotated regions. A model's runs with other settings (frames, resolution, mode of segmentation) are separate rows.
-Intervals are computed as for every score (`core.resampling`), with all question types drawn together.
+Runs give accuracy by question type, segmentation scores, and scores by number of frames. Sets give the sizes of
+questions and the motion of annotated regions. Runs of one model with different settings (frames, resolution, mode of
+segmentation) are separate rows. Intervals are computed as for every score (`core.resampling`), with all question types
+drawn together.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from barista_bench.tables import Ranged, Table, Value, chart, words
 
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
 RangedMetrics = dict[str, Ranged | float]
-"""Scores by name; a plain number if there is only one resampling unit."""
+"""Scores by name. A score is a plain number if there is only one resampling unit."""
 
 
 @dataclass(frozen=True)
 class ScoredTask:
-    """One task of one model: its samples are compared with the reference once."""
+    """One task of one model. The samples are compared with the reference once."""
 
     samples: ModelSamples
     repetitions: tuple[ResampledRun, ...]
@@ -51,13 +52,13 @@ class ScoredTask:
 
     @property
     def frames(self) -> int:
-        """The largest number of frames per example; 0 if the shown frames are unknown."""
+        """Return the largest number of frames per example; 0 if the shown frames are unknown."""
         counts = [sample.example.metadata.get("n_frames") for run in self.samples.repetitions for sample in run]
         return max((count for count in counts if isinstance(count, int)), default=0)
 
     @property
     def settings(self) -> str:
-        """Return the number of shown frames, and the options with other values than the default."""
+        """Return the number of shown frames, and the options whose values are not the default."""
         settings = [f"{self.frames} frames"] if self.frames else []
         for name, value in self.samples.task.chosen.items():
             if value != self.samples.task.options[name].default:
@@ -65,7 +66,9 @@ class ScoredTask:
         return ", ".join(settings)
 
     def by_option_count(self) -> dict[int, ScoredTask]:
-        """Return the samples by the number of options of their questions, fewest first; only samples of every run."""
+        """Return the samples by the number of options of the question, fewest first. Only numbers that occur in every
+        run are included.
+        """
         positions: dict[int, list[list[int]]] = defaultdict(lambda: [[] for _ in self.repetitions])
         for number, run in enumerate(self.samples.repetitions):
             for index, sample in enumerate(run):
@@ -80,7 +83,7 @@ class ScoredTask:
 
 
 def mean_metrics(tasks: Sequence[ScoredTask]) -> RangedMetrics:
-    """Return the scores common to all tasks, mean over the runs of a task, then over tasks, with their intervals."""
+    """Return the scores common to all tasks, with intervals: means over the runs of a task, then over tasks."""
     repetitions = [run for task in tasks for run in task.repetitions]
     if not repetitions or not all(run.units for run in repetitions):
         return {}
@@ -114,7 +117,7 @@ class _TableRow:
 
     @cached_property
     def averages(self) -> RangedMetrics:
-        """Return means over the five categories with one right option, if all were run."""
+        """Return means over the five categories with one right option, if all five were run."""
         present = [self.tasks[name] for name in SINGLE if name in self.tasks]
         return mean_metrics(present) if len(present) == len(SINGLE) else {}
 
@@ -151,11 +154,11 @@ _CHOICE_TABLES = (
         "Only the answer format that was asked for counts, all else is wrong; of the objects, F1 of the set.",
     ),
 )
-"""(title, scores of one right option, of Objects, of the fraction answered, the measure of Objects, note)"""
+"""(title, score for one right option, score for Objects, score for the answered fraction, measure of Objects, note)"""
 
 
 def _rows(tasks: Iterable[ScoredTask]) -> list[_TableRow]:
-    """Return a row for each model and settings; of several equal runs the first."""
+    """Return a row for each model and settings. Of several equal runs, the first counts."""
     rows: dict[tuple[str, str], _TableRow] = {}
     for task in tasks:
         key = task.samples.model, task.settings
@@ -181,7 +184,6 @@ def _choice_table(rows: list[_TableRow], title: str, metrics: tuple[str, str, st
 
 
 def _option_tables(rows: list[_TableRow]) -> list[Table]:
-    """Return scores by number of options, if questions differ in it."""
     tables = []
     for name in MCQ_CATEGORIES:
         metric, chance, measure = "accuracy_counted", "chance_level", "Accuracy"
@@ -202,7 +204,9 @@ def _option_tables(rows: list[_TableRow]) -> list[Table]:
 
 
 def _frame_charts(rows: list[_TableRow]) -> list[Table]:
-    """Return figures 3 and 4: scores by shown frames, a line for each model; only if frames differ."""
+    """Return figures 3 and 4: scores by shown frames, with a line for each model. They need runs with different
+    frames.
+    """
     charts = []
     wordings = (
         ("Figure 3: average accuracy except Objects", "accuracy", SINGLE),
@@ -233,11 +237,11 @@ def _mask_table(rows: list[_TableRow]) -> Table:
 
 
 Examples = Mapping[str, Sequence[Example]]
-"""Task to its examples."""
+"""The examples of each task."""
 
 
 def set_tables(examples: Examples) -> list[Table]:
-    """Return tables 2 and 3, each if there are examples for it."""
+    """Return tables 2 and 3, if there are examples for them."""
     return [table for table in (_questions_table(examples), _regions_table(examples)) if table.rows]
 
 
@@ -268,7 +272,7 @@ def _regions_table(examples: Examples) -> Table:
 
 
 def region_move(first: Rle, second: Rle) -> tuple[float, float] | None:
-    """Return the pixels that the centroid moves between two masks of one size, and their IoU; None if one is empty."""
+    """Return how many pixels the centroid moves between two masks of one size, and the IoU; None if a mask is empty."""
     pixel_sets = [np.argwhere(decode_mask(mask)) for mask in (first, second)]
     if not all(map(len, pixel_sets)):
         return None

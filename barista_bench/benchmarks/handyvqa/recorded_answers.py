@@ -1,15 +1,15 @@
-"""Reads recorded outputs of other harnesses, from records that contain a model's answer beside the question.
+"""Read recorded outputs of other harnesses, from records with a question and a model's answer.
 
-`handyvqa` reads the public result files: `inference.output` is the model's text; `inference.inferred_scores` (or
-`inferred_scores`), one number per option, are a dual encoder's scores. As in the released script, scores take
-precedence for objects and are ignored for the questions with one right option.
+`handyvqa` reads the public result files. `inference.output` is the model's text. `inference.inferred_scores` (or
+`inferred_scores`) are a dual encoder's scores, one number per option. As in the released script, scores take precedence
+for objects and are ignored for questions with one right option.
 
-`handyvqa_rvos` reads masks. The annotated frames of its records are identified by number. The masks are in the record,
-`"inference": {"masks": [{"frame": 37, "rle": {"size": [height, width], "counts": "..."}}]}`, or are pictures in
-`<id>/<frame>.png` or `<category>/<id>/<frame>.png`, where every pixel that is not 0 is foreground. `frame` is the
-annotated frame's number.
+`handyvqa_rvos` reads masks. The records identify annotated frames by number. The masks are in the record, `"inference":
+{"masks": [{"frame": 37, "rle": {"size": [height, width], "counts": "..."}}]}`, or in pictures `<id>/<frame>.png` or
+`<category>/<id>/<frame>.png`. In a picture, every pixel that is not 0 is foreground. `frame` is the annotated frame's
+number.
 
-No clip is needed: frames are named, and never read.
+No clip is needed, since frames are only named and never read.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from barista_bench.media.video.frame_folder import check_size
 from barista_bench.scene_graph import Problem, Rle, encode_mask
 
 MAX_OUTPUT = 2**20
-"""Limit of characters of an output."""
+"""Maximum number of characters of an output."""
 MAX_PNG_BYTES = 64 * 2**20
 _FRAME = re.compile(r"[0-9]{1,12}")
 
@@ -60,7 +60,7 @@ _ExampleAnswer = tuple[Example, RecordedAnswer]
 
 
 class Inference(msgspec.Struct, frozen=True):
-    """The answer or scores of a model; the prompt is not read."""
+    """The answer or the scores of a model. The prompt is not read."""
 
     output: str | None = None
     inferred_scores: Scores | None = None
@@ -74,7 +74,7 @@ class AnsweredRecord(ItemRecord, frozen=True, kw_only=True):
 
 
 class NumberedMask(msgspec.Struct, frozen=True):
-    """The mask of one frame, by the frame's number."""
+    """The mask of one frame, which is given by its number."""
 
     frame: FrameNumber
     rle: RunLengths
@@ -93,10 +93,10 @@ class SegmentedRecord(ItemRecord, frozen=True, kw_only=True):
 
 
 def read_outputs(path: Path) -> list[RecordedAnswers]:
-    """Return the answers of one model by category, in canonical order. `path`: see `release.read_records`.
+    """Return the answers of one model by category, in canonical order. For `path`, see `release.read_records`.
 
-    The model gets the name of the file or folder, since the public files name no model. An unusable record is skipped,
-    and named in `problems`. Raises DataError if no record can be used.
+    The name of the file or folder becomes the model's name, since the public files name no model. An unusable record is
+    skipped and named in `problems`. Raises DataError if no record can be used.
     """
 
     def answer_of(
@@ -113,7 +113,7 @@ def read_outputs(path: Path) -> list[RecordedAnswers]:
 def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
     """Return the masks of one segmenter by category, in canonical order.
 
-    Works as `read_outputs`; a damaged picture loses its sample, which then names the fault.
+    The function works as `read_outputs` does. The sample of a damaged picture has no answer and names the fault.
     """
     folder = path if path.is_dir() else path.parent
 
@@ -180,7 +180,7 @@ def _choice_answer(record: RecordInFile[AnsweredRecord]) -> RecordedAnswer:
         if len(scores) != len(item.options):
             what = f"{len(scores)} inferred_scores for {len(item.options)} options"
             return RecordedAnswer(record.item_id, 0, None, f"{where}: {what}. Fix: give one an option")
-        # Every digit, unlike `write_scores`: rounding would make ties.
+        # Unlike `write_scores`, this keeps every digit, since rounding would make ties.
         scores_field = {"scores": dict(zip(letters(len(scores)), scores, strict=True))}
         return RecordedAnswer(record.item_id, 0, msgspec.json.encode(scores_field).decode())
     if inference.output is None:
@@ -189,7 +189,9 @@ def _choice_answer(record: RecordInFile[AnsweredRecord]) -> RecordedAnswer:
 
 
 def _masks(record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion, folder: Path) -> list[FrameMask]:
-    """Return masks by frame number, from the record or its folder of pictures. Raises DataError if both are missing."""
+    """Return the masks by frame number, from the record or its folder of pictures. Raises DataError if both are
+    missing.
+    """
     inference = record.content.inference
     if inference is not None and inference.masks is not None:
         return [FrameMask(each.frame, Rle(counts=each.rle.counts, size=each.rle.size)) for each in inference.masks]
@@ -204,9 +206,11 @@ def _masks(record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion, fo
 
 
 def read_png(path: Path) -> Rle:
-    """Read a mask from a picture: a pixel is foreground if any channel but alpha, or the palette's index, is not 0.
+    """Read a mask from a picture.
 
-    Raises DataError if the file is not a PNG, damaged, or too large.
+    A pixel is foreground if any channel except alpha, or the palette index, is not 0.
+
+    Raises DataError if the file is no PNG, is damaged, or is too large.
     """
     remedy = "Fix: write it again"
     try:

@@ -1,9 +1,10 @@
-"""The HanDyVQA release: files of records, typed, checked into questions, and the places of their clips.
+"""Read the HanDyVQA release: typed records from files, checked questions, and the places of their clips.
 
-The benchmark's public repository holds one JSON file per item, `<category>/<category>_0007.json`, with the keys
-`question`, `options`, `correct_idx` (from 0) and, if a model has answered, `inference`. Its annotation files are not
-public. To have one form, the layout read here accepts these files unchanged, adds optional keys (docs/handyvqa.md), and
-also accepts many records in one file. A bad record loses only that record, and is reported by name.
+The benchmark's public repository has one JSON file per item, `<category>/<category>_0007.json`, with the keys
+`question`, `options`, `correct_idx` (from 0) and, if a model has answered, `inference`. The annotation files are not
+public. So that there is only one layout, this module accepts the public files unchanged, optional keys
+(docs/handyvqa.md), and many records in one file. A bad record is left out and reported by name; all other records stay
+usable.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ RVOS_CATEGORIES = ("rvos_objects", "rvos_parts")
 CATEGORIES = MCQ_CATEGORIES + RVOS_CATEGORIES
 
 MAX_OPTIONS = 1000
-"""The benchmark has 5 to 11. Answers can name only the first 26, by their letters."""
+"""Maximum number of options. The benchmark has 5 to 11, and answers can name only the first 26, by letters."""
 MAX_ITEMS = 200_000
-"""Records of one category; the benchmark has 2,000."""
+"""Maximum number of records of one category; the benchmark has 2,000."""
 MAX_ANNOTATED = 1000
-"""Annotated frames of one clip; the benchmark has three or so."""
+"""Maximum number of annotated frames of one clip; the benchmark has about three."""
 
 Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
 Line = Annotated[str, Meta(max_length=10_000)]
@@ -61,7 +62,7 @@ Second = Annotated[float, Meta(ge=0, le=10**7)]
 class ClipRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A clip: the part of a video within 2.5 s of `centre_seconds`, or a complete video or folder of frames.
 
-    `fps` is for a folder from which `centre_seconds` selects a part.
+    `fps` is needed for a folder from which `centre_seconds` selects a part.
     """
 
     video: Text | None = None
@@ -95,7 +96,7 @@ class AnnotatedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ItemRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One question. Other keys are ignored: the public files also contain a model's output."""
 
-    # The released script scores records with any texts and right options; two public records have a blank option.
+    # The released script scores records with any texts and right options. Two public records have a blank option.
     question: Line | None = None
     options: Annotated[list[Line], Meta(min_length=1, max_length=MAX_OPTIONS)]
     correct_idx: Annotated[list[AnyIndex], Meta(max_length=MAX_OPTIONS)]
@@ -112,9 +113,10 @@ RecordT_co = TypeVar("RecordT_co", bound=ItemRecord, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class RecordInFile(Generic[RecordT_co]):
-    """One record and its place: `file` relative to the folder read, `key` in it, `row` from 0.
+    """One record and its place: `file` relative to the folder that is read, `key` in the file, and `row` from 0.
 
-    `is_released`: it contains a model's output, like every public file of the benchmark and no question of a user.
+    `is_released` means that the record contains a model's output. Every public file of the benchmark contains such an
+    output. Users' questions do not.
     """
 
     item_id: str
@@ -127,7 +129,7 @@ class RecordInFile(Generic[RecordT_co]):
 
 
 HALF_WINDOW_S = 2.5
-"""Seconds before and after the centre of a clip (paper, section 3: a narration's 5 s)."""
+"""Seconds before and after the centre of a clip (paper, section 3: 5 s for a narration)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +137,9 @@ class QuestionClip:
     """The clip of a question.
 
     Args:
-        video: file or folder of frames below the media's root, parts joined by "/"; it is the example's video id.
+        video: file or folder of frames below the media's root, with "/" between parts. This is the example's video id.
         is_folder: True for a folder of frames.
-        centre_s: second in the video at the centre of the clip; None for the complete video.
+        centre_s: second of the video at the centre of the clip; None for the complete video.
         fps: frames per second of a folder, if known.
     """
 
@@ -148,13 +150,13 @@ class QuestionClip:
 
     @classmethod
     def default_of(cls, item_id: str) -> QuestionClip:
-        """Return the default clip of a record without one: the folder of frames with its id."""
+        """Return the default clip for a record without a clip: the folder of frames with the record's id."""
         return cls(f"{item_id}_frames", True)
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedMoment:
-    """The moment of an annotated frame, by the frame's number or by its second."""
+    """The moment of an annotated frame: the frame's number, or its second."""
 
     frame: int | None
     second: float | None
@@ -166,7 +168,7 @@ MULTIPLE = frozenset({"objects", "rvos_objects"})
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedFrame:
-    """One frame with the region of the right answer: the union of the right options' masks."""
+    """One frame with the region of the right answer, which is the union of the right options' masks."""
 
     moment: AnnotatedMoment
     mask: Rle
@@ -175,7 +177,7 @@ class AnnotatedFrame:
 
 @dataclass(frozen=True, slots=True)
 class HandyvqaQuestion:
-    """One checked record; `correct` are indices of `options`, ascending, that count as right, possibly none."""
+    """One checked record. `correct` has the ascending indices of the right `options`; it may be empty."""
 
     item_id: str
     category: str
@@ -192,18 +194,18 @@ class HandyvqaQuestion:
 
 @dataclass(slots=True)
 class HandyvqaRelease(AnnotationRelease):
-    """Annotation files, read and checked. `questions` are by category."""
+    """Annotation files, read and checked. `questions` has the questions by category."""
 
     questions: Mapping[str, tuple[HandyvqaQuestion, ...]]
 
     @property
     def counts(self) -> dict[str, int]:
-        """Questions by category, for categories with questions."""
+        """Return the number of questions of each category that has questions."""
         return {category: len(questions) for category, questions in self.questions.items() if questions}
 
 
 def open_release(root: Path, videos: Path | None = None) -> HandyvqaRelease:
-    """Read a folder of records, or one file of them (see `read_records`). Raises DataError if none can be used."""
+    """Read a folder or a file of records (see `read_records`). Raises DataError if no record can be used."""
     records, problems = read_records(root, ItemRecord)
     questions = checked_questions(records, problems)
     if not questions:
@@ -215,7 +217,7 @@ def open_release(root: Path, videos: Path | None = None) -> HandyvqaRelease:
 
 @dataclass(frozen=True, slots=True)
 class _RecordFile:
-    """One file; `category` is None if each record names its category."""
+    """One file. `category` is None if each record names its own category."""
 
     path: Path
     name: str
@@ -224,11 +226,13 @@ class _RecordFile:
 
 
 def read_records(root: Path, record_type: type[RecordT]) -> tuple[list[RecordInFile[RecordT]], list[Problem]]:
-    """Return all records below a folder, or of one file, by category and id; an unreadable record loses only itself.
+    """Return all records below a folder, or of one file, sorted by category and id.
 
-    Below a folder these files count: `<category>/*.json` (a record each), `<category>.json` (a list),
-    `<category>.jsonl`, and other `*.jsonl` whose records name their `category`. Raises DataError if there is no such
-    file, or too much data.
+    An unreadable record is left out.
+
+    Below a folder, these files count: `<category>/*.json` (one record each), `<category>.json` (a list),
+    `<category>.jsonl`, and other `*.jsonl` files whose records name their `category`. Raises DataError if there is no
+    such file, or if there is too much data.
     """
     by_id: dict[tuple[str, str], RecordInFile[RecordT]] = {}
     problems: list[Problem] = []
@@ -288,7 +292,7 @@ def _read_record(file: _RecordFile, record_type: type[RecordT], placed: PlacedRe
 
 
 def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: list[Problem]) -> list[HandyvqaQuestion]:
-    """Return the questions of usable records; faults of the others are added to `problems`."""
+    """Return the questions of usable records. Faults of other records are added to `problems`."""
     questions = []
     for record in records:
         log = ProblemLog(record.file)
@@ -306,7 +310,7 @@ def _checked_question(record: RecordInFile[ItemRecord], log: ProblemLog) -> Hand
     content, has_masks = record.content, record.category in RVOS_CATEGORIES
     for key, what, remedy in chain(_odd_texts(content, has_masks), _odd_indices(content, record.category, has_masks)):
         log.warning(field_path(record.key, key), f"{what}; {record.item_id} is kept", remedy)
-    # As released, where one right option is asked for the first that is named counts.
+    # As in the release, if a question has one right option, the first named option counts.
     indices = content.correct_idx if record.category in MULTIPLE else content.correct_idx[:1]
     return HandyvqaQuestion(
         item_id=record.item_id,
@@ -324,7 +328,7 @@ def _checked_question(record: RecordInFile[ItemRecord], log: ProblemLog) -> Hand
 
 
 def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str, str]]:
-    """Yield key, oddity and remedy. Raises RecordError."""
+    """Yield key, oddity and remedy of unusual texts. Raises RecordError for unusable texts."""
     texts = [option.strip().casefold() for option in content.options]
     pairs = [("question", (content.question or "").strip()), *((f"options[{i}]", text) for i, text in enumerate(texts))]
     blank_keys = [key for key, text in pairs if not text]
@@ -339,7 +343,7 @@ def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str,
 
 
 def _odd_indices(content: ItemRecord, category: str, has_masks: bool) -> Iterator[tuple[str, str, str]]:
-    """Yield key, oddity of the right options, and remedy: options of masks must be right, others may be odd."""
+    """Yield key, oddity and remedy for unusual right options. With masks, odd options are an error."""
     faults: list[tuple[str, str]] = []
     indices, count = content.correct_idx, len(content.options)
     out_of_range = [index for index in indices if not 0 <= index < count]
@@ -351,7 +355,7 @@ def _odd_indices(content: ItemRecord, category: str, has_masks: bool) -> Iterato
     if distinct > 1 and category not in MULTIPLE:
         consequence = "" if has_masks else ": the first counts"
         faults.append((f"{distinct} options are right, but {category} asks for one{consequence}", "name one"))
-    # The released script, too, passes over a question with one right option that names none.
+    # The released script also skips a question of this kind that names no right option.
     if faults and (has_masks or (not indices and category not in MULTIPLE)):
         raise RecordError("correct_idx", *faults[0])
     if distinct < len(indices):

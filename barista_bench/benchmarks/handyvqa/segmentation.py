@@ -1,11 +1,12 @@
-"""HanDyVQA's segmentation: the pixels of the objects or the part that answer a question, on annotated frames.
+"""Define HanDyVQA's segmentation: the pixels, on annotated frames, of the objects or the part that answer a question.
 
-Scored as in the paper (section 4.2): region similarity J and contour accuracy F of DAVIS on each annotated frame, mean
-over all annotated frames of all questions. Several right options of one question are one region, their union. A frame
-without a mask in a readable answer counts as an empty mask; without a readable answer each frame scores 0.
+Scores are as in the paper (section 4.2): DAVIS' region similarity J and contour accuracy F on each annotated frame,
+averaged over all annotated frames of all questions. Several right options of one question form one region, the union of
+their masks. If a readable answer has no mask for a frame, the mask counts as empty. Without a readable answer, each
+frame scores 0.
 
-Two options give the paper's three settings. `mode=sequential` (default) shows the complete clip, `mode=frame_wise` only
-the annotated frames. `truth_options` names the right options to the model instead of asking the question.
+Two options give the paper's three settings. `mode=sequential` (default) shows the complete clip, and `mode=frame_wise`
+shows only the annotated frames. `truth_options` gives the model the names of the right options instead of the question.
 """
 
 from __future__ import annotations
@@ -62,13 +63,13 @@ from barista_bench.errors import DataError
 from barista_bench.scene_graph.release import PixelCount
 
 MAX_CLIP = 2**16
-"""Frames of a clip."""
+"""Maximum number of frames of a clip."""
 PRIOR_EXAMPLES = 200
-"""Limit of examples for the prior, evenly spaced: it is computed again for every example."""
+"""Maximum number of examples for the prior, evenly spaced. The prior is computed again for every example."""
 
 
 class SegmentationInputs(Inputs):
-    """`frames` are the indices of the annotated frames among the example's frames; sizes in pixels."""
+    """`frames` are the indices of the annotated frames among the example's frames. Sizes are in pixels."""
 
     query: str
     frames: Annotated[list[int], msgspec.Meta(min_length=1)]
@@ -86,14 +87,14 @@ class SegmentationInputs(Inputs):
 
 
 class SegmentationTarget(Target):
-    """The right options' texts, and their united masks on the annotated frames."""
+    """The texts of the right options, and the union of their masks on each annotated frame."""
 
     phrases: list[str]
     masks: list[MaskFields]
 
 
 class SegmentationTask(HandyvqaTask):
-    """A category of questions that are answered by masks."""
+    """A category of questions whose answers are masks."""
 
     version = 3
     primary = "J_and_F"
@@ -134,7 +135,7 @@ class SegmentationTask(HandyvqaTask):
     def mask_columns(
         question: HandyvqaQuestion, annotated: Sequence[int], indices: Sequence[int]
     ) -> tuple[SegmentationInputs, SegmentationTarget]:
-        """Return `inputs` and `target`, from the numbers of annotated frames (in their order) and of shown frames."""
+        """Return `inputs` and `target`, given the frame numbers of annotated frames (in order) and of shown frames."""
         height, width = question.annotated[0].mask.size
         masks = {indices.index(frame): each.mask for frame, each in zip(annotated, question.annotated, strict=True)}
         phrases = [question.options[index] for index in question.correct]
@@ -144,7 +145,9 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def request_inputs(self, example: Example) -> Fields:
-        """Return the question for segmenters: `phrases` to find, `frames` that count among the given images."""
+        """Return the question for segmenters: the `phrases` to find, and the `frames` that count among the given
+        images.
+        """
         inputs = SegmentationInputs.of(example)
         return {
             "query": inputs.query,
@@ -173,7 +176,7 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
-        """Return the images that the mode shows, scaled down to the option `max_side`."""
+        """Return the images that the option `mode` shows, scaled down to the option `max_side`."""
         inputs = SegmentationInputs.of(example)
         return super().displayed_images(example, [images[index] for index in self._shown_indices(inputs)])
 
@@ -188,7 +191,7 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the masks of annotated frames, in the size of the annotation: see `kinds/masks.py`."""
+        """Return the masks of annotated frames, at the size of the annotation (see `kinds/masks.py`)."""
         question = SegmentationInputs.read(inputs)
         width, height = reduced_size(question.width, question.height, self.max_side)
         return parse_masks(text, self._shown_indices(question), question.frames, [question.size, (height, width)])
@@ -205,7 +208,7 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Yield a failure for each annotated frame that is not found."""
+        """Yield a failure for each annotated frame on which the region is not found."""
         for _, score, has_mask in scored_frames(example, prediction):
             if score.j <= FOUND_J:
                 wrong: FailureKind = "loose_mask" if score.j > 0 else "hallucinated"
@@ -228,19 +231,21 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the median box of masks in some other videos, on every annotated frame; without any, the centre."""
+        """Return, for every annotated frame, the median box of masks in some other videos; without other videos, the
+        centre box.
+        """
         step = max(1, len(others) // PRIOR_EXAMPLES)
         return self._box_answer(example, usual_box(mask for other in others[::step] for _, mask in true_masks(other)))
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """Return the middle of each annotated frame, half as wide and as high."""
+        """Return, for each annotated frame, a centre box with half the width and height of the frame."""
         return self._box_answer(example, CENTRE_FRACTIONS)
 
     def answer_schema(self, example: Example) -> Fields | None:
         return masks_schema(len(self._shown_indices(SegmentationInputs.of(example))))
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """Return true and answered masks, in their tight boxes."""
+        """Return true and answered masks with their tight boxes."""
         inputs = SegmentationInputs.of(example)
         scale = reduced_size(inputs.width, inputs.height, self.max_side)[0] / inputs.width
         shown_indices, overlays = self._shown_indices(inputs), []
@@ -260,7 +265,7 @@ class SegmentationTask(HandyvqaTask):
         return write_masks([FrameMask(shown_indices.index(index), mask) for index, mask in masks])
 
     def _box_answer(self, example: Example, relative: Sequence[float]) -> str:
-        """Return one box [x0, y0, x1, y1], in fractions of the frame, on every annotated frame."""
+        """Return an answer with the box [x0, y0, x1, y1], in fractions of the frame, on every annotated frame."""
         inputs = SegmentationInputs.of(example)
         mask = fraction_box_mask(relative, inputs.size)
         return self._answer_text(example, [FrameMask(index, mask) for index in inputs.frames])
@@ -271,11 +276,10 @@ class SegmentationTask(HandyvqaTask):
         return [SegmentationInputs.of(example).query]
 
     def _shown_indices(self, inputs: SegmentationInputs) -> list[int]:
-        """Return the index among the example's frames of each shown image."""
+        """Return, for each shown image, the index of its frame among the example's frames."""
         return inputs.frames if self.chosen["mode"] == "frame_wise" else list(range(inputs.frame_count))
 
     def _annotated_images(self, inputs: SegmentationInputs) -> list[int]:
-        """Return the positions of the annotated images among the shown images."""
         return list(map(self._shown_indices(inputs).index, inputs.frames))
 
 
@@ -297,7 +301,10 @@ MASK_TASKS: tuple[type[SegmentationTask], ...] = (RvosObjects, RvosParts)
 
 
 def true_masks(example: Example) -> list[FrameMask]:
-    """Return an example's true masks. Raises DataError for another frame or size: a dataset may come from anywhere."""
+    """Return an example's true masks.
+
+    Raises DataError for a wrong frame or size, since a dataset may come from anywhere.
+    """
     inputs, masks = SegmentationInputs.of(example), frame_masks(SegmentationTarget.of(example).masks)
     for frame, mask in masks:
         if frame not in inputs.frames or mask.size != inputs.size:
@@ -307,7 +314,7 @@ def true_masks(example: Example) -> list[FrameMask]:
 
 
 def scored_frames(example: Example, prediction: Prediction | None) -> list[tuple[int, MaskScore, bool]]:
-    """Return (frame index, J and F, True if the answer's mask has a pixel) of each annotated frame."""
+    """Return (frame index, J and F, whether the answer's mask has a pixel) for each annotated frame."""
     reference, answer_masks = true_masks(example), answered_masks(prediction)
     scores = []
     for index, true in reference:

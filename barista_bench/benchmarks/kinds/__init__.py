@@ -1,1 +1,1 @@
-"""Kinds of task: the common parts of tasks with one kind of answer, for any question."""
+"""Define kinds of tasks: the common parts of all tasks with the same kind of answer."""

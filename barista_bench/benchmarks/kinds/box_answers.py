@@ -1,8 +1,9 @@
-"""Boxes in prompts and answers: their formats, reading within bounds, baselines, and failures.
+"""Handle boxes in prompts and answers: formats, reading within bounds, baselines and failures.
 
-Kinds of failure start from the matching of the task's score, and only name its leftovers. Leftovers of reference and
-answer are paired by similarity, the closest first; a leftover without a partner is missed or hallucinated. A schema
-bounds coordinates by the range of any box format for its frame.
+The kinds of failure start from the matching of the task's score, and name only the boxes that were left unmatched.
+Unmatched boxes of reference and answer are paired by similarity, the closest pair first. A box without a partner is
+missed or hallucinated. The JSON Schema of a box bounds coordinates by the widest range of all box formats for the
+frame.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ Box = Sequence[float]
 Boxes = list[list[float]]
 BoxesT = TypeVar("BoxesT")
 CENTRE_FRACTIONS = (0.25, 0.25, 0.75, 0.75)
-"""The middle of an image, half as wide and half as high: [x0, y0, x1, y1] in fractions of it."""
+"""The middle of an image, half as wide and half as high: [x0, y0, x1, y1] in fractions of the image."""
 CENTRE_ON_GRID = (250.0, 250.0, 750.0, 750.0)
-"""The same on the release's grid of 0..1000."""
+"""`CENTRE_FRACTIONS` on the release's grid of 0..1000."""
 LOOSE_IOU = 0.1
-"""A box that overlaps a true one at least as much (IoU), and yet does not match it, is loose and not elsewhere."""
+"""The IoU from which a box that matches no true box counts as loose instead of elsewhere."""
 MATCH_IOU = 0.5
-"""The IoU above which two boxes are of the same thing, as in the scores."""
+"""The IoU above which two boxes count as boxes of the same thing, as in the scores."""
 SMALL, LARGE = 32**2, 96**2
 """COCO's bounds of small, medium and large objects, in square pixels."""
 LARGEST_SINGLE = 3e38
-"""Pixels; a larger coordinate is not exact in single precision, which mean average precision uses."""
+"""The largest coordinate in pixels: mean average precision uses single precision, which cannot hold larger ones."""
 
 
 class FrameSize(Inputs):
@@ -58,24 +59,24 @@ def read_pixels(numbers: Sequence[float], inputs: Fields, box_format: BoxFormat)
 
 
 def grid_to_pixels(grid_box: Sequence[float], inputs: Fields, scale: int = GRID) -> list[float]:
-    """Return a box on the release's grid of 0..scale as [x0, y0, x1, y1] in pixels."""
+    """Return, in pixels, a box [x0, y0, x1, y1] that is on the release's grid of 0..scale."""
     return list(from_grid(grid_box, *frame_size(inputs), scale))
 
 
 def pixels_to_grid(box: Sequence[float], inputs: Fields) -> list[int]:
-    """Return a box [x0, y0, x1, y1] in pixels on the release's usual grid, rounded like true boxes."""
+    """Return, on the release's usual grid, a box [x0, y0, x1, y1] in pixels. Rounding is as for true boxes."""
     return to_grid(as_xyxy(box), *frame_size(inputs))
 
 
 def reference_scale(target: Fields) -> int:
-    """Return the number for a full side of the frame in an example's true boxes."""
+    """Return the number that stands for a full side of the frame in an example's true boxes."""
     scale = target.get("bbox_scale", GRID)
     assert isinstance(scale, int)
     return scale
 
 
 def require_annotated(boxes: BoxesT | None, name: str, example_id: str) -> BoxesT:
-    """Return a box, or boxes, in pixels as annotated; released files have boxes only on the grid.
+    """Return a box, or boxes, in pixels as annotated. Released files have boxes only on the grid.
 
     Raises DataError if the example has no such box.
     """
@@ -88,7 +89,7 @@ def require_annotated(boxes: BoxesT | None, name: str, example_id: str) -> Boxes
 
 
 def on_usual_grid(box: Sequence[float], scale: int) -> list[float]:
-    """Return a true box of the grid of 0..scale on the usual grid of 0..1000, as baselines need it.
+    """Convert a true box from the grid of 0..scale to the usual grid of 0..1000, which baselines need.
 
     >>> on_usual_grid([0, 10, 50, 100], 100)
     [0.0, 100.0, 500.0, 1000.0]
@@ -107,8 +108,9 @@ def write_grid(
 def box_fields(prompts: PromptTexts, box_format: BoxFormat) -> dict[str, str]:
     """Return the fields of a wording that describes boxes itself, for models that write `box_format`.
 
-    `scale` is the number for a full side; a text `extra.<name>.<order>` fills `{<name>}` in that order. Raises
-    ConfigError if the wording names a scale but the model writes pixels, or if it describes boxes in other orders.
+    `scale` is the number for a full side. The text `extra.<name>.<order>` fills `{<name>}` for models with that order.
+    Raises ConfigError if the wording names a scale but the model writes pixels, or if the wording describes boxes only
+    in other orders.
     """
     if box_format.scale is None and "{scale}" in prompts.system:
         raise ConfigError(
@@ -128,7 +130,7 @@ def box_fields(prompts: PromptTexts, box_format: BoxFormat) -> dict[str, str]:
 
 
 BOX_PLACES = frozenset({"format", "box_format", "box_order"})
-"""Places that our wordings have for a description of boxes."""
+"""Places for a description of boxes in our wordings."""
 
 
 def own_box_places(prompts: PromptTexts) -> set[str]:
@@ -138,7 +140,7 @@ def own_box_places(prompts: PromptTexts) -> set[str]:
 
 
 def random_grid_box(rng: random.Random) -> list[float]:
-    """Return a random box: two different positions on either axis, every pair equally likely."""
+    """Return a random box. Each axis has two different positions, and every pair is equally likely."""
     x0, x1 = sorted(rng.sample(range(GRID + 1), 2))
     y0, y1 = sorted(rng.sample(range(GRID + 1), 2))
     return [x0, y0, x1, y1]
@@ -154,14 +156,15 @@ def box_text(box: Sequence[float]) -> str:
 
 
 def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
-    """Return the expected boxes of several lists: the most frequent number of boxes, each the mean over those lists.
+    """Return the expected boxes of several lists of boxes.
 
-    Boxes of a list are paired from left to right. At least one list is required.
+    The result has the most frequent number of boxes. Each box is the mean over the lists with that number, whose boxes
+    are paired from left to right. At least one list is required.
 
     >>> usual_boxes([[[0, 0, 10, 10]], [[20, 0, 30, 20]], [[0, 0, 1, 1], [5, 5, 6, 6]]])
     [[10.0, 0.0, 20.0, 15.0]]
     """
-    count = mode(sorted(map(len, answers)))  # of several the smallest
+    count = mode(sorted(map(len, answers)))  # of several modes, the smallest
     lists = [sorted(boxes) for boxes in answers if len(boxes) == count]
     return cast("Boxes", np.mean(np.array(lists, dtype=float).reshape(len(lists), count, 4), axis=0).tolist())
 
@@ -179,9 +182,9 @@ def box_size(box: Box) -> str:
 def box_failures(
     reference: Sequence[Box], predicted: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
 ) -> list[AnswerFailure]:
-    """Return failures of boxes in pixels, given the pairs (reference, answer) of indices that count as right.
+    """Return the failures of boxes in pixels. `pairs` has the indices (reference, answer) that count as right.
 
-    `objects` are ids of the true boxes' objects; empty, or fewer, if the data lack them.
+    `objects` are the ids of the true boxes' objects. If the data lack ids, `objects` is shorter or empty.
     """
 
     def ids_of(index: int) -> tuple[str, ...]:
@@ -201,7 +204,7 @@ def box_failures(
 def _pair_leftovers(
     missed: list[int], wrong: list[int], reference: Sequence[Box], predicted: Sequence[Box]
 ) -> list[tuple[int, int]]:
-    """Pair leftovers that overlap by at least `LOOSE_IOU`, the largest first, and remove them from both lists."""
+    """Pair boxes that overlap by at least `LOOSE_IOU`, largest overlap first, and remove them from both lists."""
     overlaps = sorted((-box_iou(reference[i], predicted[j]), i, j) for i in missed for j in wrong)
     pairs = []
     for overlap, i, j in overlaps:
@@ -218,11 +221,11 @@ def box_schema(inputs: Fields) -> Fields:
 
 
 def released_number(value: object, box_format: BoxFormat) -> float:
-    """Return a number of an answer, or a text that is a number; an integer unless the model writes fractions.
+    """Return a number of an answer, which may be a text. The result is an integer unless the model writes fractions.
 
     Raises:
-        TypeError, ValueError: it is not a number.
-        OverflowError: it is too large.
+        TypeError, ValueError: the value is not a number.
+        OverflowError: the number is too large.
     """
     number = float(cast("float", value))
     return number if box_format.scale == 1 and isfinite(number) else round(number)

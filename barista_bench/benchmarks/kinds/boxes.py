@@ -1,7 +1,7 @@
-"""Tasks that are answered by boxes on one image: reading, scores, failures, explanations and overlays.
+"""Define tasks whose answers are boxes on one image: reading, scores, failures, explanations and overlays.
 
 An answer is a JSON object `{"bboxes": [[...], ...]}` in the model's box format, optionally with `scores`, or four
-numbers in a row. Scored by COCO's mean average precision: each example is an image, its `category` the label.
+numbers in a row. The score is COCO's mean average precision: each example is an image, and its `category` is the label.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ NO_BOXES = ParseError("the answer holds neither a JSON object with bboxes nor fo
 
 
 def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """Read a JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text.
+    """Read a JSON object with a list `bboxes` (or else `boxes`), or else every run of four numbers in the text.
 
-    In the list, entries with four numbers or more count, by their first four. Numbers are rounded to integers unless
-    the model writes fractions. A list `scores` beside it counts if it has a number from 0 to 1 for every entry. A
-    truncated object is read up to its last complete box, since its text could turn half a number into a complete
-    number.
+    In the list, entries with at least four numbers count, and only their first four numbers are used. Numbers are
+    rounded to integers unless the model writes fractions. A list `scores` in the same object counts if it has a number
+    from 0 to 1 for every entry. A truncated object is read up to its last complete box, since half a number can look
+    like a complete number.
     """
     body = strip_fence(text)
     decoded, unfinished = json_value(body), 0
@@ -100,7 +100,7 @@ def listed_boxes(answer: Mapping[str, object]) -> list[object] | None:
 
 
 def _confidences(scores: object, count: int) -> list[float] | None:
-    """Return one number in 0..1 for each of `count` entries, or None."""
+    """Return `scores` if they are `count` numbers in 0..1, or else None."""
     if not isinstance(scores, list) or len(scores) != count:
         return None
     is_usable = all(isinstance(s, int | float) and not isinstance(s, bool) and 0 <= s <= 1 for s in scores)
@@ -108,11 +108,11 @@ def _confidences(scores: object, count: int) -> list[float] | None:
 
 
 SPREAD_ORDERS = 20
-"""Random orders that the spread of the mean average precision is taken over; its bounds hold for all."""
+"""The number of random orders for the spread of the mean average precision. The bounds hold for all orders."""
 
 
 class AnsweredBoxes(TypedFields):
-    """A prediction: [x0, y0, x1, y1] in pixels, and optionally a confidence of each box, 0 to 1."""
+    """A prediction: boxes [x0, y0, x1, y1] in pixels, and optionally a confidence from 0 to 1 for each box."""
 
     boxes: list[PixelBox]
     scores: list[float] | None = None
@@ -123,15 +123,15 @@ class AnsweredBoxes(TypedFields):
 
 
 class BoxStatistics(SampleStatistics):
-    """COCO's mean average precision, which is not a function of sums over samples, and further scores.
+    """COCO's mean average precision, and further scores. It is not a function of sums over samples.
 
-    All confidences are 1, as in the release, unless every sample that has boxes has `scores` for them, which only the
-    paper's protocol reads. A detector's confidences rank its boxes over all images. A mixture would rank answers with
-    confidences against answers without.
+    All confidences are 1, as in the release, unless every sample with boxes also has `scores`, which only the paper's
+    protocol reads. A detector's confidences rank its boxes over all images. A mixture would compare answers with
+    confidences to answers without.
 
     Args:
-        answers: (S,) the answered boxes of each sample, each sample one image; None without a readable answer.
-        references: (S,) the true boxes.
+        answers: (S,) the answered boxes of each sample, which is one image; None without a readable answer.
+        references: (S,) the true boxes of each sample.
     """
 
     def __init__(self, answers: Sequence[RawImage | None], references: Sequence[RawImage]) -> None:
@@ -153,7 +153,9 @@ class BoxStatistics(SampleStatistics):
         return compute_metrics(self.evaluation, None if is_plain else weights)
 
     def scores(self) -> dict[str, Floats]:
-        """Return the mean over answered boxes of the best IoU with a true box; 0 without a readable or full answer."""
+        """Return the mean, over answered boxes, of the best IoU with a true box; 0 for an unreadable or empty
+        answer.
+        """
         best_ious = [
             [max(box_iou(box, true) for true in reference["boxes"]) for box in answer["boxes"]] if answer else []
             for answer, reference in zip(self._answers, self._references, strict=True)
@@ -171,7 +173,7 @@ class BoxStatistics(SampleStatistics):
 
 
 class BoxTask(Task):
-    """A task that asks for all boxes of something on one frame; `inputs` hold the frame's size (`FrameSize`)."""
+    """A task that asks for all boxes of something on one frame. `inputs` contain the frame's size (`FrameSize`)."""
 
     primary: ClassVar[str] = "map"
     primary_note: ClassVar[str] = (
@@ -183,11 +185,11 @@ class BoxTask(Task):
 
     @abstractmethod
     def subject(self, example: Example) -> str:
-        """Return the object of the boxes, in words."""
+        """Return, in words, the thing that the boxes show."""
 
     @abstractmethod
     def category(self, example: Example) -> str:
-        """Return the label for averaging mean average precision."""
+        """Return the label of the example, by which mean average precision is averaged."""
 
     @abstractmethod
     def true_boxes(self, example: Example) -> list[PixelBox]:
@@ -214,13 +216,13 @@ class BoxTask(Task):
         return {"object_size": sorted({box_size(box) for box in self.true_boxes(example)})}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return failures of the boxes that are not paired at an IoU above 0.5, as in `explain`."""
+        """Return failures of all boxes without a partner at an IoU above 0.5, as in `explain`."""
         reference, predicted = self.true_boxes(example), answered_boxes(prediction)
         pairs = greedy_pairs([[box_iou(box, true) for box in predicted] for true in reference])
         return box_failures(reference, predicted, pairs, evidence_objects(example))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Explain with boxes paired at an IoU above 0.5; the score itself also uses stricter thresholds."""
+        """Explain an answer by pairing boxes at an IoU above 0.5. The score also uses stricter thresholds."""
         phrase, reference, predicted = self.subject(example), self.true_boxes(example), answered_boxes(prediction)
         ious = [[box_iou(b, box) for b in predicted] for box in reference]
         pairs = dict(greedy_pairs(ious))
@@ -254,7 +256,7 @@ class BoxTask(Task):
         return json.dumps({"bboxes": boxes})
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Return one random box: most questions are about one object."""
+        """Return one random box, since most questions are about one object."""
         return json.dumps({"bboxes": [write_grid(random_grid_box(rng), example.inputs, box_format)]})
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:

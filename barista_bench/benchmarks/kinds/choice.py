@@ -1,9 +1,9 @@
-"""Tasks whose answer is one or several lettered choices.
+"""Define tasks whose answer is one or several lettered choices.
 
-A task adds the code that makes its examples, and its prompt: `prompts/<name>.yaml`, which may count `{image}`, and fill
-in `{question}`, `{choices}`, one line each, and `{letters}`. If its release has other columns, or other rules of
-reading or scoring, the task overrides `choices`, `correct_choices`, `answered_choices`, `parse` or `statistics`;
-everything else builds on these.
+A task adds the code that makes its examples, and its prompt, `prompts/<name>.yaml`. The prompt may have places for
+`{image}`, `{question}`, `{choices}` (one line per choice) and `{letters}`. If a release has other columns, or other
+rules of reading or scoring, its task overrides `choices`, `correct_choices`, `answered_choices`, `parse` or
+`statistics`. Everything else builds on these methods.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NO_CHOICE = ParseError("it names none of the choices, or several")
 
 
 class LetteredChoice(TypedFields):
-    """`choice_id` is the letter."""
+    """One choice of a question. `choice_id` is its letter."""
 
     choice_id: str
     text: str
@@ -73,7 +73,7 @@ class ChosenLetter(TypedFields):
 
 
 class ChoiceTask(Task):
-    """Questions with choices: by default one is right, and accuracy is the score."""
+    """Questions with choices. By default, one choice is right and accuracy is the score."""
 
     primary: ClassVar[str] = "accuracy"
     primary_note: ClassVar[str] = "Fraction of questions answered with the right letter."
@@ -120,11 +120,11 @@ class ChoiceTask(Task):
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the choice that an answer names (`choice_reading.py`); for a model that scores choices, the best."""
+        """Return the choice that an answer names (`choice_reading.py`), or the choice that a model scores highest."""
         return read_choice(text, {choice.choice_id: choice.text for choice in ChoiceInputs.read(inputs).choices})
 
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
-        """Return accuracy over all samples, where an unreadable answer is wrong, and coverage."""
+        """Return coverage, and accuracy over all samples. An unreadable answer counts as wrong."""
         right = [
             s.prediction is not None and self.answered_choices(s.prediction) == self.correct_choices(s.example)
             for s in samples
@@ -142,7 +142,9 @@ class ChoiceTask(Task):
         return self.answer_text([rng.choice(list(self.choices(example)))], example)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the most frequent right letter of other videos, weighted by `prior_weight`; at a tie the first."""
+        """Return the most frequent right letter of other videos, weighted by `prior_weight`. At a tie, the first letter
+        wins.
+        """
         counts: Counter[str] = Counter()
         for other in others:
             for label in self.correct_choices(other):
@@ -150,11 +152,15 @@ class ChoiceTask(Task):
         return self.answer_text([max(self.choices(example), key=lambda label: counts[label])], example)
 
     def prior_weight(self, example: Example, other: Example, count: int) -> int:
-        """Return the weight of one of `count` examples of other videos in an example's prior; here all are equal."""
+        """Return the weight of `other`, one of `count` examples of other videos, in an example's prior. By default, all
+        weights are equal.
+        """
         return 1
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return missed right choices, and wrong choices; for questions with one right choice only the latter."""
+        """Return missed right choices and wrong choices. For questions with one right choice, return only wrong
+        choices.
+        """
         right, answered = self.correct_choices(example), self.answered_choices(prediction)
         objects = evidence_objects(example)
         wrong = [AnswerFailure("wrong_option", objects) for label in answered if label not in right]
@@ -162,7 +168,7 @@ class ChoiceTask(Task):
         return wrong or missed if len(right) == 1 else [*missed, *wrong]
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Explain with right, missed and wrong choices."""
+        """Explain an answer by its right, missed and wrong choices."""
         texts, right = self.choices(example), self.correct_choices(example)
         answered = self.answered_choices(prediction) if prediction else ()
         return Explanation.of(
@@ -173,7 +179,7 @@ class ChoiceTask(Task):
 
 
 def read_choice(text: str, choices: Mapping[str, str]) -> Prediction | ParseError:
-    """Return a `ChosenLetter`: the best-scored choice, else the choice found by `read_choices`."""
+    """Return a `ChosenLetter`: the choice with the best score, or else the choice found by `read_choices`."""
     scores = read_scores(text, choices)
     if scores is not None:
         return Prediction(ChosenLetter(max(scores, key=lambda label: scores[label])).write())

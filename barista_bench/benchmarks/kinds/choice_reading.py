@@ -1,17 +1,18 @@
-"""Finds the choice that a free-text answer names: the reader of every set whose release defines no reading.
+"""Find the choice that a free-text answer names. All sets whose releases define no reading use this reader.
 
 An answer is cut into words, signs and marks. Each separate letter of a choice is classified by the words before and
-after it (`choice_words.py`). It is
+after it (`choice_words.py`). The letter is
 
 * named: `Answer: B`, `I choose B`, `B is correct`, a first or last line with only `B` or `B. its text`;
 * said: `It is B`;
 * denied: `not B`, `B is wrong`, `rather than B`; or in doubt: `B?`, or a letter with the text of another choice;
 * or only mentioned.
 
-The last named choice is the answer; else the choice that is said; else the choice that a short answer mentions, or that
-an answer begins with, if all others are denied. If an answer, or the named text, equals a choice's text, it is that
-choice. Two choices are not an answer if one is required. A letter before a word that is not in the table (`A hand`) is
-not a choice: A and I are words too, and all letters are equally easy to read.
+The last named choice is the answer. Without a named choice, the answer is the choice that is said. Without either, it
+is the choice that a short answer mentions or that an answer begins with, if all other choices are denied. An answer or
+a named text that equals a choice's text means that choice. If one choice is required, two choices are not an answer. A
+letter before a word that is not in the table (`A hand`) is not a choice: A and I are words too, and all letters are
+read by the same rules.
 """
 
 from __future__ import annotations
@@ -39,26 +40,26 @@ from barista_bench.benchmarks.kinds.choice_words import (
 from barista_bench.benchmarks.parsing import json_objects, strip_fence
 
 _WINDOW = 20_000
-"""Limit of characters at the end of an answer that are searched for a choice."""
+"""Maximum number of characters, from the end of an answer, that are searched for a choice."""
 _OBJECTS = 20
-"""Limit of JSON objects at the end of an answer that are searched for a choice."""
+"""Maximum number of JSON objects, from the end of an answer, that are searched for a choice."""
 _SHORT = 60
-"""Limit of tokens of an answer where a mention is enough."""
+"""Maximum number of tokens of a short answer, in which a mention is enough."""
 
 _ENDS = CLOSE | STOPS | LINKS | frozenset("<,|\\(")
 """Marks after a choice's text."""
 _MODALS = frozenset(("would", "should", "must", "could", "seems", "appears", "looks"))
 _ARTICLE = re.compile(r"(?:an?|the|der|die|das|eine?|le|la|les|une?|el|los|las|una|os?|il)\s+")
 _LATIN: Final = str.maketrans("АВЕКМНОРСТХΑΒΕΗΙΚΜΝΟΡΤΧΥΖ", "ABEKMHOPCTXABEHIKMNOPTXYZ")
-"""Capitals of other alphabets that look like the labels' capitals."""
+"""Capitals of other alphabets that look like the capitals of labels."""
 _THOUGHT_END = re.compile(r"</(?:think|thinking|thoughts?|reasoning)>|\[/THINK\]", re.IGNORECASE)
 _CLOSING = re.compile(r"[\s*_.)\]}\"'`$\\]{0,16}(?:</\w{1,20}>|<\|end_of_box\|>|\[/\w{1,20}\])?[\s.$)\]\\]{0,4}")
 
 
 class ChoiceReading(NamedTuple):
-    """The labels that an answer names, in its order, and their place in its text.
+    """The labels that an answer names, in the order of the answer, and the place of the labels in its text.
 
-    `start` is the length of the text if the labels have no place. `content` is the JSON object with the answer.
+    If the labels have no place, `start` is the length of the text. `content` is the JSON object with the answer.
     """
 
     labels: tuple[str, ...]
@@ -68,7 +69,7 @@ class ChoiceReading(NamedTuple):
 
 
 def read_choices(text: str, choices: Mapping[str, str], *, several: bool = False) -> ChoiceReading | None:
-    """Read an answer to a question with these choices, label to text; None if it names none.
+    """Return the choices that an answer names; None if it names no choice. `choices` maps labels to texts.
 
     >>> choices = {"A": "right hand", "B": "left hand"}
     >>> read_choices("It cannot be (A). **Answer:** B", choices).labels, read_choices("A hand is seen.", choices)
@@ -83,13 +84,16 @@ def read_choices(text: str, choices: Mapping[str, str], *, several: bool = False
         labels = tuple(dict.fromkeys(label for reading in readings if reading for label in reading.labels))
         if all(readings) and (several or len(labels) == 1):
             return ChoiceReading(labels, len(text), len(text), value)
-    if objects and strip_fence(text).startswith("{"):  # an object without a usable answer gives none
+    if objects and strip_fence(text).startswith("{"):  # an object without a usable answer has no reading
         return None
     return _read_text(text, choices, several=several)
 
 
 def _answers_of(value: Mapping[str, object]) -> Sequence[str]:
-    """Return the answers in a JSON object, "" for a value that is not text; empty if no key is a word for an answer."""
+    """Return the answers in a JSON object.
+
+    A value that is not text becomes "". The result is empty if no key is a word for an answer.
+    """
     for role in ("answer", "option"):
         for key, answer in value.items():
             if any(ROLES.get(word) == role for word in (key.casefold(), *key.casefold().split("_"))):
@@ -115,10 +119,10 @@ def _read_text(text: str, choices: Mapping[str, str], *, several: bool) -> Choic
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """Labels at the tokens [first, last).
+    """The labels at the tokens [first, last).
 
-    `start` is the first token of the words that name them, if these come before. `is_spread`: a denial of it applies to
-    its complete list. `is_text`: it is a choice's text, without a letter.
+    `start` is the first token of any words before the labels that name them. `is_spread` means that a denial applies to
+    the complete list of labels. `is_text` means that the mention is a choice's text without a letter.
     """
 
     labels: tuple[str, ...]
@@ -173,7 +177,7 @@ class _Answer:
         return None if said else self._only_mentioned([group for group in groups if group.labels])
 
     def _only_mentioned(self, groups: Sequence[_Mention]) -> _Mention | None:
-        """Return the only choice that is not denied, if an answer begins with it or is short."""
+        """Return the only choice that is not denied, if the answer begins with this choice or is short."""
         union = _union(groups) if groups else None
         if union is None or (len(union.labels) > 1 and not self.several):
             return None
@@ -187,12 +191,12 @@ class _Answer:
         return union if len(self.words) <= _SHORT and (starts if is_judged else is_free) else None
 
     def _form(self, mention: _Mention) -> tuple[str, str]:
-        """Return the marks around a letter, which are equal throughout a list of choices."""
+        """Return the marks around a letter. They are equal throughout a list of choices."""
         before, after = self.words[mention.first - 1], self.words[mention.first + 1]
         return before.text.strip() if before.kind == "mark" else "", after.text.strip() if after.kind == "mark" else ""
 
     def _letter_at(self, index: int) -> _Mention | None:
-        """Return the letter of a separate choice, with a choice's text after it."""
+        """Return the separate letter of a choice, together with a choice's text after the letter."""
         text = self.words[index].text
         written = text.translate(_LATIN) if len(text) == 1 else text
         label = self.names.get(written, self.names.get(written.lower()))
@@ -208,7 +212,7 @@ class _Answer:
         return _Mention((label,), index, own[1], Stance.MENTIONED if has_own else Stance.DENIED)
 
     def _is_apart(self, index: int, label: str) -> bool:
-        """Return True if a letter is separate, and not a word."""
+        """Return True if a letter is separate and not a word."""
         token, before, after, second = (self.words[index + step] for step in (0, -1, 1, 2))
         is_small = len(token.text) == 1 and token.text.islower() != label.islower()
         is_dotted = after.text == "." and second.kind == token.kind and second.start == token.end + 1  # `A.M.`, `1.5`
@@ -240,7 +244,7 @@ class _Answer:
         return mark.text in ("/", "&", "-", "+", "_") and is_joined and is_other
 
     def _compound_at(self, index: int) -> _Mention | None:
-        """Return a letter after a word for choices, as in `option_B`, or several in one word, as in `ACD`."""
+        """Return a letter after a word for choices, as in `option_B`, or several letters in one word, as in `ACD`."""
         text = self.words[index].text
         prefix, _, name = text.rpartition("_")
         if name in self.choices and ROLES.get(prefix.lower().partition("_")[0]) in ("answer", "option"):
@@ -265,7 +269,9 @@ class _Answer:
         return _Mention((label,), index, last, is_text=True) if goes_on or is_line or starts_list or is_named else None
 
     def _choice_text(self, index: int) -> tuple[str, int] | None:
-        """Return the choice whose text is here, ignoring marks and an article, and the token after it."""
+        """Return the choice whose text is at `index`, and the token after that text. Marks and an article are
+        ignored.
+        """
         index = self.words.after_marks(index, MARKS | LINKS | {"."})
         if self.words[index].kind == "line":
             return None
@@ -286,7 +292,7 @@ class _Answer:
         return token.kind == "line" or token.text in _ENDS or token.role in ("because", "but", "and")
 
     def _judge(self, mention: _Mention, *, is_listed: bool) -> _Mention:
-        """Return a mention with its stance by the words around it."""
+        """Return a mention with the stance that the surrounding words give it."""
         if mention.stance is Stance.DENIED:
             return mention
         stance, start = self.words.lead(mention.first)
@@ -307,7 +313,7 @@ class _Answer:
         return replace(mention, stance=stance, start=start)
 
     def _groups(self) -> Iterator[_Mention]:
-        """Merge choices in one list into one mention, without denied choices."""
+        """Merge the choices of one list into one mention, and leave out denied choices."""
         group: list[_Mention] = []
         for mention in self.mentions:
             if group and not self._is_joined(group[-1], mention):
@@ -324,7 +330,7 @@ class _Answer:
 
 
 def _strip_article(choice: str) -> str:
-    """Return a choice's text without its article, in lower case."""
+    """Return a choice's text in lower case and without its article."""
     text = lower_case(simplify_signs(choice)).strip(" .\n")
     article = _ARTICLE.match(text)
     return text[article.end() :] if article else text

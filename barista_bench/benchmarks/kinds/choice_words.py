@@ -1,4 +1,4 @@
-"""Splits an answer into words, signs and marks, and finds its stance on a choice by the table `choice_words.yaml`."""
+"""Split an answer into words, signs and marks, and find its stance on a choice by the table `choice_words.yaml`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import msgspec
 from barista_bench.files.reading import packaged_data
 
 _REACH = 14
-"""Tokens before and after a choice that are looked at."""
+"""Number of tokens before and after a choice that are examined."""
 _LETTERS = "A-Za-z\u00aa-\u024f\u0370-\u058f\u1e00-\u1fff"
-"""Letters of the scripts that put blanks between words."""
+"""Letters of scripts that put blanks between words."""
 _WORD = rf"[{_LETTERS}]+(?:['_][{_LETTERS}]+|-[{_LETTERS}]{{2,}})*"
 _TABLE = msgspec.convert(packaged_data(__package__, "choice_words.yaml"), dict[str, str])
 ROLES: Final[Mapping[str, str]] = {word: role for role, words in _TABLE.items() for word in words.split()}
@@ -25,7 +25,7 @@ _PATTERN = rf"(?P<word>{_WORD})|(?P<sign>{'|'.join(_SIGNS)})|(?P<number>\d+)|(?P
 _TOKENS = re.compile(_PATTERN)
 
 MARKS = frozenset("*_\"'`()[]{}<>$#|\\~/")
-"""Marks around a choice, which have no meaning."""
+"""Marks around a choice. They have no meaning."""
 OPEN, CLOSE = frozenset("([{<\"'`*$"), frozenset(")]}>\"'`*$")
 STOPS = frozenset(".;!?")
 LINKS = frozenset(":=-–—→")
@@ -37,7 +37,9 @@ _STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 
 
 class Token(NamedTuple):
-    """A word, a sign of a script without blanks, a number, a line end, a mark, or an unusual label, and its role."""
+    """One token and its role: a word, a sign of a script without blanks, a number, a line end, a mark or an unusual
+    label.
+    """
 
     text: str
     start: int
@@ -60,7 +62,7 @@ class Stance(IntEnum):
 
 
 def simplify_signs(text: str) -> str:
-    """Return the text with plain forms of its signs and without struck-out parts, with the same positions."""
+    """Return the text with plain signs and without struck-out parts. Positions in the text stay the same."""
     if not text.isascii():
         forms = (form if len(form := normalize("NFKC", sign)) == 1 else sign for sign in text)
         text = "".join(forms).translate(_PLAIN)
@@ -68,7 +70,7 @@ def simplify_signs(text: str) -> str:
 
 
 def lower_case(text: str) -> str:
-    """Return the text in lower case, with the same positions."""
+    """Return the text in lower case. Positions in the text stay the same."""
     if text.isascii():
         return text.lower()
     return "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)
@@ -81,7 +83,7 @@ def first_token(text: str, start: int = 0) -> str:
 
 @lru_cache(64)
 def _tokens_with(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """Return the pattern of tokens, where labels such as `option-1` are one token."""
+    """Return the pattern of tokens, in which labels such as `option-1` are one token."""
     odd = [re.escape(label) for label in labels if not re.fullmatch(rf"{_WORD}|\d+", label)]
     return re.compile(rf"(?P<label>(?<!\w)(?:{'|'.join(odd)})(?!\w))|{_PATTERN}", re.IGNORECASE) if odd else _TOKENS
 
@@ -93,7 +95,7 @@ def _token(match: re.Match[str]) -> Token:
 
 
 class Words:
-    """The tokens of a plain text; `covered` are the tokens of choices found so far, added by the caller."""
+    """The tokens of a plain text. `covered` has the tokens of choices found so far; the caller adds them."""
 
     def __init__(self, text: str, labels: tuple[str, ...]) -> None:
         self.tokens = [_token(match) for match in _tokens_with(labels).finditer(text)]
@@ -106,11 +108,11 @@ class Words:
         return self.tokens[index] if 0 <= index < len(self.tokens) else NOTHING
 
     def after_marks(self, index: int, marks: Collection[str] = MARKS) -> int:
-        """Return the first token from here that is none of these marks; only a few marks are skipped."""
+        """Return the first token from `index` on that is not one of these marks. At most a few marks are skipped."""
         return next((place for place in range(index, index + _REACH) if self[place].text not in marks), index + _REACH)
 
     def line_start(self, index: int) -> int | None:
-        """Return the first token of the line if only a few bullets and marks precede this token."""
+        """Return the first token of the line if only a few bullets and marks come before this token."""
         for _ in range(_REACH):
             if self[index - 1].kind == "line":
                 return index
@@ -121,7 +123,9 @@ class Words:
         return None
 
     def sentence_start(self, index: int) -> int | None:
-        """Return the first token of a sentence if only marks precede this, and no choice ends the previous sentence."""
+        """Return the first token of the sentence if only marks come before this token and no choice ends the sentence
+        before.
+        """
         while self[index - 1].text and self[index - 1].text in OPEN:
             index -= 1
         return (
@@ -133,7 +137,9 @@ class Words:
         return self[self.after_marks(index, MARKS | {".", ",", "!"})].kind == "line"
 
     def is_between(self, start: int, stop: int) -> bool:
-        """Return True if only separators of a list are here: marks, `and`, ends and numbers of lines."""
+        """Return True if all tokens from `start` to `stop` separate a list: marks, `and`, line ends and line
+        numbers.
+        """
         for index in range(start, stop):
             token, before, after = self[index], self[index - 1], self[index + 1]
             is_number = token.kind == "number" and before.kind == "line"
@@ -143,7 +149,7 @@ class Words:
         return True
 
     def lead(self, index: int) -> tuple[Stance, int | None]:
-        """Return the stance before a token, and the first token of the words that name it."""
+        """Return the stance of the words before a token, and the first token of the words that name the token."""
         is_linked = is_said = is_cut = False
         for place in range(index - 1, max(-1, index - 1 - _REACH), -1):
             token = self[place]
@@ -183,7 +189,10 @@ class Words:
         return index
 
     def verdict(self, index: int) -> tuple[Stance, bool]:
-        """Return the stance, from a token on, on the choice before it, and True if it covers several choices."""
+        """Return the stance of the words from a token on towards the choice before it.
+
+        The second value is True if the stance covers several choices.
+        """
         unknown = 0
         is_linked = is_plural = False
         for place in range(index, index + _REACH):
@@ -210,7 +219,9 @@ class Words:
         return Stance.MENTIONED, False
 
     def is_verdict(self, index: int) -> bool:
-        """Return True if a word such as `right` judges the choice before it, and not a thing (`the right hand`)."""
+        """Return True if a word such as `right` judges the choice before it, rather than describing a thing (`the right
+        hand`).
+        """
         token = self[self.after_marks(index + 1, CLOSE)]
         is_end = token.kind in ("line", "sign") or token.text in STOPS | LINKS | {",", "(", "one"}
         return is_end or token.role in ("answer", "option", "because", "but", "so", "and", "be", "fits", "yes")
@@ -221,7 +232,7 @@ class Words:
         return self[index].role in ("yes", "no") and (after.kind == "line" or after.text in STOPS | LINKS | {","})
 
     def _is_about_next(self, index: int) -> bool:
-        """Return True if a denial is of the next choice: `B, not A`; or denies nothing: `no doubt`."""
+        """Return True if a denial concerns the next choice (`B, not A`) or denies nothing (`no doubt`)."""
         for place in range(index + 1, index + 4):
             token = self[place]
             if place in self.covered or token.text == "doubt":

@@ -1,4 +1,4 @@
-"""Questions about single frames of a graph: their sampling, the keys that analysis groups by, the graph as arrays."""
+"""Support questions about single frames of a graph: sampling, keys for analysis, and the graph as arrays."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class FrameSampling(Sampling):
     """The sampling of tasks about single frames.
 
     Args:
-        frame_step: candidate frames are those with an index divisible by it.
+        frame_step: frames are candidates if their index is divisible by this number.
     """
 
     frame_step: Count = 1
 
     def frame_indices(self, video: VideoGraph) -> range:
-        """Candidate frames of a video: in `frame_range`, index divisible by `frame_step`."""
+        """Return the candidate frames of a video: frames in `frame_range` whose index is divisible by `frame_step`."""
         start, stop = self.frame_range or (0, video.frame_count)
         first = -(-start // self.frame_step) * self.frame_step
         return range(first, min(stop, video.frame_count), self.frame_step)
 
 
 class FrameMetadata(Metadata):
-    """The keys that analysis groups by; `split` is filled in by the builder, which sees all videos."""
+    """The keys that analysis groups by. The builder, which sees all videos, fills in `split`."""
 
     preparation: str
     split: str
@@ -52,7 +52,7 @@ class FrameMetadata(Metadata):
 
 
 def frame_metadata(graph: VideoGraph, frame: int) -> Fields:
-    """The metadata of an example at one frame."""
+    """Return the metadata of an example at one frame."""
     return FrameMetadata(
         preparation=graph.preparation,
         split="",
@@ -65,17 +65,17 @@ def frame_metadata(graph: VideoGraph, frame: int) -> Fields:
 
 
 class FrameArrays:
-    """Which box stands where, and which ranges hold on which frames; frames without a box take no memory.
+    """The boxes of a graph, and the frames on which ranges hold, as arrays. Frames without a box take no memory.
 
-    `pixels`, `grid` and `row` say of the box at a position in the instances table: its corners in pixels as annotated,
-    its corners on the grid of 0..`scale`, and its row in the file.
+    For each box, at its position in the instances table, `pixels` has the corners in pixels as annotated. `grid` has
+    the corners on the grid of 0..`scale`, and `row` has the box's row in the file.
     """
 
     def __init__(self, video: VideoGraph, scale: int = GRID) -> None:
         table = video.instances_table
         self.video = video
         self._boxed_frames = np.unique(table.frame)
-        # The last column is that of all frames without a box.
+        # The last column stands for all frames without a box.
         self._is_boxed: Bools = np.zeros((len(video.objects), len(self._boxed_frames) + 1), dtype=bool)
         self._is_boxed[table.object, np.searchsorted(self._boxed_frames, table.frame)] = True
         corners = np.hstack([table.bbox[:, :2], table.bbox[:, :2] + table.bbox[:, 2:]])
@@ -88,7 +88,10 @@ class FrameArrays:
         self._metadata: dict[int, Fields] = {}
 
     def position(self, item: int, frame: int) -> int:
-        """The position of an object's box on a frame, or -1: of several the last, as released. `item` is its index."""
+        """Return the position of an object's box on a frame, or -1.
+
+        Of several boxes, the last counts, as in the release. `item` is the object's index.
+        """
         places = self.positions_at(frame)
         found = np.flatnonzero(self.video.instances_table.object[places.start : places.stop] == item)
         return places[int(found[-1])] if len(found) else -1
@@ -103,18 +106,20 @@ class FrameArrays:
         return int(self.video.instances_table.row[position])
 
     def positions_at(self, frame: int) -> range:
-        """Positions of the boxes of a frame in the instances table, in the order of the file."""
+        """Return the positions of a frame's boxes in the instances table, in the order of the file."""
         part = self.video.instances_table.slice(frame)
         return range(part.start, part.stop)
 
     def is_boxed(self, items: Ints, frames: Ints) -> Bools:
-        """(items, frames) whether each of the objects, by index, has a box on each of the frames."""
+        """Return (items, frames): whether each object, given by its index, has a box on each frame."""
         columns = np.searchsorted(self._boxed_frames, frames)
         columns[np.append(self._boxed_frames, -1)[columns] != frames] = -1
         return self._is_boxed[np.ix_(items, columns)]
 
     def active_relations(self, positions: Sequence[int], frames: Ints) -> Bools:
-        """(positions, frames) whether the relation range at each position holds with both its ends boxed."""
+        """Return (positions, frames): whether each relation range holds on each frame, with boxes for both of its
+        objects.
+        """
         table, rows = self.video.relations_table, np.asarray(positions, dtype=np.intp)
         active = _find_covered(table, rows, frames)
         active &= self.is_boxed(table.source[rows], frames)
@@ -122,27 +127,28 @@ class FrameArrays:
         return active
 
     def active_attributes(self, positions: Sequence[int], frames: Ints) -> Bools:
-        """(positions, frames) whether the attribute range at each position holds while its object is boxed."""
+        """Return (positions, frames): whether each attribute range holds on each frame, with a box for its object."""
         table, rows = self.video.attributes_table, np.asarray(positions, dtype=np.intp)
         active = _find_covered(table, rows, frames)
         active &= self.is_boxed(table.source[rows], frames)
         return active
 
     def with_boxes(self, frames: Frames) -> Frames:
-        """Those of the frames on which something has a box."""
+        """Return the given frames on which at least one object has a box."""
         return frames[np.isin(frames, self._boxed_frames)]
 
     def find_related(self, positions: Sequence[int], frames: Frames) -> Frames:
-        """Those of the frames on which one of the relation ranges at these positions holds with both its ends boxed."""
+        """Return the given frames on which one of these relation ranges holds, with boxes for both of its objects."""
         parts = in_parts(self.with_boxes(frames), len(positions))
         return np.concatenate(
             [np.arange(0), *(part[self.active_relations(positions, part).any(axis=0)] for part in parts)]
         )
 
     def frames(self, sampling: FrameSampling, *, in_activities: bool = False) -> Frames:
-        """Frames in the sampled range, at the sampled step, and only those inside an activity where it says so.
+        """Return the frames in the sampled range at the sampled step; with `in_activities`, only frames inside an
+        activity.
 
-        Activities without a class do not count, and their ends are excluded.
+        Activities without a class do not count. The end of an activity is excluded.
         """
         sampled = sampling.frame_indices(self.video)
         frames = np.arange(sampled.start, sampled.stop, sampled.step)
@@ -155,7 +161,7 @@ class FrameArrays:
         return frames[inside[frames]]
 
     def metadata(self, frame: int) -> Fields:
-        """`frame_metadata`, computed once for all frames between two segment ends. Do not change it in place."""
+        """Return `frame_metadata`, computed once for all frames between two segment ends. Do not change it in place."""
         run = bisect_right(self._boundaries, frame)
         if run not in self._metadata:
             self._metadata[run] = frame_metadata(self.video, frame)
@@ -163,7 +169,7 @@ class FrameArrays:
 
 
 def in_parts(frames: Frames, rows: int) -> Iterator[Frames]:
-    """The frames in parts, of each of which a table of so many rows takes a few megabytes."""
+    """Yield the frames in parts, such that a table of `rows` rows for one part takes a few megabytes."""
     length = max(1, _PART_CELLS // max(1, rows))
     return (frames[start : start + length] for start in range(0, len(frames), length))
 

@@ -1,9 +1,10 @@
-"""Masks of questions and answers: COCO run lengths, checked before pycocotools reads them, united, resized, scored.
+"""Handle masks of questions and answers: check COCO run lengths before pycocotools reads them, and unite, resize and
+score masks.
 
 Answers are `{"masks": [{"frame": 3, "rle": {"size": [height, width], "counts": "..."}}, ...]}`. `frame` counts the
-shown images, from 0; `rle` is a compressed COCO run-length encoding. Masks of one frame are united; unrequested frames
-are ignored. A mask has the size of the annotated frames, or of the shown image if that was scaled down. A mask of any
-other size, or with damaged run lengths, is dropped.
+shown images, from 0. `rle` is a compressed COCO run-length encoding. Masks of one frame are united, and frames that
+were not requested are ignored. A mask has the size of the annotated frames, or the size of the shown image if that
+image was scaled down. A mask of any other size, or with damaged run lengths, is dropped.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ Size = tuple[int, int]
 """(height, width) in pixels, as in COCO's run lengths."""
 
 MAX_PIXELS = 2**28
-"""Limit of pixels of a mask: the largest frame of a release."""
+"""Maximum number of pixels of a mask: the size of the largest frame of a release."""
 MAX_COUNTS = 2**20
-"""Characters of one mask in an answer: outlines of 1080p take some thousands."""
+"""Maximum number of characters of one mask in an answer: outlines at 1080p take some thousands."""
 FOUND_J = 0.5
-"""A frame whose J is higher counts as found, in explanations; DAVIS' recall has the same bound."""
+"""In explanations, a frame with a higher J counts as found. DAVIS' recall has the same bound."""
 
 
 class MaskScore(NamedTuple):
@@ -47,12 +48,14 @@ class MaskScore(NamedTuple):
 
 
 def damage(counts: Sequence[str], size: Size) -> str | None:
-    """Return the fault of the first compressed run lengths that do not fill `size`; None if all are valid."""
+    """Return the fault of the first compressed run lengths that do not fill `size`; None if all run lengths are
+    valid.
+    """
     return next((problem for problem in run_problems(counts, size[0] * size[1]) if problem), None)
 
 
 def union(counts: Sequence[str], size: Size) -> Rle:
-    """Return the union of several valid masks; without any, the empty mask."""
+    """Return the union of several valid masks; for no masks, the empty mask."""
     if not counts:
         return empty_mask(size)
     if len(counts) == 1:
@@ -62,13 +65,13 @@ def union(counts: Sequence[str], size: Size) -> Rle:
 
 
 def empty_mask(size: Size) -> Rle:
-    """Return the mask without foreground: one run of background."""
+    """Return the mask without foreground, as one run of background."""
     encoding = coco_mask.frPyObjects({"size": list(size), "counts": [size[0] * size[1]]}, *size)
     return Rle(counts=encoding["counts"].decode("ascii"), size=size)
 
 
 def box_mask(box: Sequence[float], size: Size) -> Rle:
-    """Return the mask of the pixels whose corner lies in [x0, y0, x1, y1], far edges exclusive."""
+    """Return the mask of all pixels whose corner lies in [x0, y0, x1, y1]. The far edges are exclusive."""
     mask = np.zeros(size, dtype=bool)
     x0, y0, x1, y1 = (max(0, round(number)) for number in box)
     mask[y0:y1, x0:x1] = True
@@ -76,7 +79,7 @@ def box_mask(box: Sequence[float], size: Size) -> Rle:
 
 
 def fraction_box_mask(box: Sequence[float], size: Size) -> Rle:
-    """Return the mask of a box [x0, y0, x1, y1] in fractions of the frame."""
+    """Return the mask of a box [x0, y0, x1, y1], which is given in fractions of the frame."""
     (height, width), (x0, y0, x1, y1) = size, box
     return box_mask((x0 * width, y0 * height, x1 * width, y1 * height), size)
 
@@ -88,20 +91,20 @@ def random_box_mask(rng: random.Random, size: Size) -> Rle:
 
 
 def usual_box(masks: Iterable[Rle]) -> Sequence[float]:
-    """Return the median of the tight boxes of masks, in fractions of the frame; the centre box without any."""
+    """Return the median of the tight boxes of masks, in fractions of the frame; for no masks, the centre box."""
     tight_boxes = [(box, mask.size) for mask in masks if (box := bounds(mask))]
     relative = [(x0 / width, y0 / height, x1 / width, y1 / height) for (x0, y0, x1, y1), (height, width) in tight_boxes]
     return np.median(relative, axis=0).tolist() if relative else CENTRE_FRACTIONS
 
 
 def bounds(rle: Rle) -> tuple[float, float, float, float] | None:
-    """Return the tight box [x0, y0, x1, y1] of a valid mask, far edges exclusive; None if it is empty."""
+    """Return the tight box [x0, y0, x1, y1] of a valid mask; None if the mask is empty. The far edges are exclusive."""
     x, y, width, height = mask_boxes([rle.counts], *rle.size)[0].tolist()
     return (x, y, x + width, y + height) if width and height else None
 
 
 def resize_mask(rle: Rle, size: Size) -> Rle:
-    """Return a valid mask at another size, by the nearest pixel."""
+    """Return a valid mask at another size; each pixel has the value of the nearest old pixel."""
     if rle.size == size:
         return rle
     image = Image.fromarray(decode_mask(rle)).resize((size[1], size[0]), Image.Resampling.NEAREST)
@@ -109,7 +112,7 @@ def resize_mask(rle: Rle, size: Size) -> Rle:
 
 
 def reduced_size(width: int, height: int, max_side: int | None) -> tuple[int, int]:
-    """Return (width, height) scaled down until the longer side is `max_side` pixels; never up.
+    """Return (width, height) scaled down until the longer side is `max_side` pixels. Sizes are never scaled up.
 
     >>> reduced_size(1920, 1080, 480), reduced_size(320, 240, 480)
     ((480, 270), (320, 240))
@@ -122,16 +125,19 @@ def reduced_size(width: int, height: int, max_side: int | None) -> tuple[int, in
 
 @lru_cache(maxsize=2**14)
 def score_frame(predicted: str, true: str, size: Size) -> MaskScore:
-    """Return J and F (DAVIS) of two valid masks of one size; cached, since tables score the same masks many times."""
+    """Return J and F (DAVIS) of two valid masks of one size.
+
+    Results are cached, since tables score the same masks many times.
+    """
     pair = tuple({"size": list(size), "counts": counts} for counts in (predicted, true))
     return MaskScore(region_j(*pair), boundary_f(*pair))
 
 
 def explain_masks(scores: Iterable[tuple[str, MaskScore, bool]]) -> Explanation:
-    """Return a row for each requested mask: it is hit if its J is above 0.5.
+    """Return one row for each requested mask. A mask is a hit if its J is above 0.5.
 
     Args:
-        scores: name, J and F, and True if the answer has a mask there.
+        scores: the name, J and F, and whether the answer has a mask, for each requested mask.
     """
     rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
     for name, score, has_mask in scores:
@@ -142,20 +148,20 @@ def explain_masks(scores: Iterable[tuple[str, MaskScore, bool]]) -> Explanation:
 
 
 MAX_MASKS = 4096
-"""Entries of one answer that are read."""
+"""Maximum number of entries of one answer that are read."""
 
 
 class FrameMask(NamedTuple):
-    """The mask of one frame; `frame` is an index among the example's frames."""
+    """The mask of one frame. `frame` is an index among the example's frames."""
 
     frame: int
     mask: Rle
 
 
 class RunLengthFields(TypedFields):
-    """Compressed COCO run lengths; `size` is [height, width] in pixels.
+    """Compressed COCO run lengths. `size` is [height, width] in pixels.
 
-    They are checked after reading: a dataset may come from anywhere, and pycocotools trusts its input.
+    Run lengths are checked after reading, since a dataset may come from anywhere and pycocotools trusts its input.
     """
 
     size: list[int]
@@ -188,7 +194,7 @@ class MaskFields(TypedFields):
 
 
 class MaskAnswer(TypedFields):
-    """A parsed answer, one mask per frame."""
+    """A parsed answer with one mask per frame."""
 
     masks: list[MaskFields]
 
@@ -199,9 +205,9 @@ def parse_masks(
     """Return the masks of the last list of masks in an answer, as a `Prediction` for `answered_masks`.
 
     Args:
-        image_frames: for each shown image, the index of its frame among the example's frames.
+        image_frames: the index, among the example's frames, of the frame of each shown image.
         annotated_frames: indices of the annotated frames; other masks are ignored.
-        sizes: allowed sizes of masks, which are resized to the first.
+        sizes: allowed sizes of masks. All masks are resized to the first size.
     """
     entries = mask_entries(strip_fence(text))
     if entries is None:
@@ -227,13 +233,13 @@ NO_MASKS = ParseError('no list "masks" of frames and run lengths')
 
 
 def mask_entries(text: str) -> list[dict[str, object]] | None:
-    """Return the last list of objects with an `rle` in an answer; None without one."""
+    """Return the last list of objects with an `rle` in an answer; None if the answer has no such list."""
     entries = last_array(text, lambda array: all(isinstance(entry, dict) and "rle" in entry for entry in array))
     return cast("list[dict[str, object]] | None", entries)
 
 
 def sound_mask(rle: object, sizes: Sequence[Size]) -> Rle | None:
-    """Return a valid mask of one of the sizes; None for anything else."""
+    """Return the mask if it is valid and has one of the sizes; None for any other value."""
     if not isinstance(rle, dict) or not isinstance(rle.get("size"), list) or len(rle["size"]) != 2:
         return None
     counts, (height, width) = rle.get("counts"), (integer(side) for side in rle["size"])
@@ -263,12 +269,12 @@ def answered_masks(prediction: Prediction | None) -> list[FrameMask]:
 
 
 def mask_of_frame(masks: Sequence[FrameMask], frame: int, size: Size) -> Rle:
-    """Return the mask of a frame; the empty mask if there is none."""
+    """Return the mask of a frame; the empty mask if the frame has no mask."""
     return next((mask for index, mask in masks if index == frame), None) or empty_mask(size)
 
 
 def masks_schema(images: int) -> Fields:
-    """Return the JSON Schema of an answer about that many images."""
+    """Return the JSON Schema of an answer about a number of images."""
     size: Fields = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2}
     rle = object_schema({"size": size, "counts": {"type": "string", "minLength": 1}})
     frame: Fields = {"type": "integer", "minimum": 0, "maximum": images - 1}

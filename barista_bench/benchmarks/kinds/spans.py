@@ -1,6 +1,7 @@
-"""Times and time ranges: their display with frames, and their forms in annotations and answers.
+"""Show times with frames, and read times and time ranges in annotations and answers.
 
-Supported are numbers of seconds, with or without a unit, clock times, numbers of shown frames, and pairs of these.
+Supported forms are numbers of seconds, with or without a unit, clock times, numbers of shown frames, and pairs of these
+forms.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ TimeRange = Annotated[list[float], msgspec.Meta(min_length=2, max_length=2)]
 """[start, end] in seconds."""
 
 MAX_TEXT = 64
-"""Characters of a time written as text."""
+"""Maximum number of characters of a time written as text."""
 MAX_SPAN = 100
-"""Characters of an interval written as text."""
+"""Maximum number of characters of an interval written as text."""
 MAX_SECONDS = 1e9
 MAX_INTERVALS = 200
-"""Intervals of one object that are read; more are left out."""
+"""Maximum number of intervals of one object that are read; further intervals are left out."""
 MAX_NESTED = 4
-"""Containers in one another below an entry."""
+"""Maximum depth of nested containers below an entry."""
 SNAP = 0.25
-"""Seconds that a time may be off from a frame's and still mean it."""
+"""The largest distance in seconds at which a time still means the time of a frame."""
 
 _CLOCK = re.compile(r"\s*(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)\s*")
 _SECONDS = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?:s|secs?|seconds?)?\.?\s*", re.IGNORECASE)
@@ -40,7 +41,7 @@ _INTERVAL_KEYS = ("intervals", "interval", "segments", "segment", "time", "times
 
 
 def timed_frames(times: Iterable[str]) -> list[TextPart | ImagePart]:
-    """Return every shown frame, after a line with its number, from 1, and its time."""
+    """Return every shown frame after a line with the frame's number, from 1, and its time."""
     return [
         part
         for index, time in enumerate(times)
@@ -53,7 +54,7 @@ def as_pairs(intervals: list[TimeRange]) -> list[tuple[float, float]]:
 
 
 def read_seconds(value: object) -> float | None:
-    """Return seconds of a number, of a number with its unit, or of a clock time; None for anything else.
+    """Return the seconds of a number, a number with a unit, or a clock time; None for any other value.
 
     >>> [read_seconds(value) for value in (3, "12.5", "3.5 s", "01:02.50", "noon", -1, True)]
     [3.0, 12.5, 3.5, 62.5, None, None, None]
@@ -61,7 +62,8 @@ def read_seconds(value: object) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        # Compared before it is made a float: an int may be too large for one; NaN compares false.
+        # The comparison comes before the conversion to a float: an int may be too large for a float. NaN compares
+        # false.
         return float(value) if 0 <= value <= MAX_SECONDS else None
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         return None
@@ -70,7 +72,7 @@ def read_seconds(value: object) -> float | None:
 
 
 def clock_seconds(text: str) -> float | None:
-    """Return seconds of `mm:ss` or `h:mm:ss`, with or without a fraction; None for anything else.
+    """Return the seconds of `mm:ss` or `h:mm:ss`, with or without a fraction; None for any other text.
 
     >>> clock_seconds("1:02"), clock_seconds("01:00:02.5"), clock_seconds("62"), clock_seconds("1:75")
     (62.0, 3602.5, None, None)
@@ -85,7 +87,7 @@ def clock_seconds(text: str) -> float | None:
 
 
 def read_time(value: object, frame_seconds: Sequence[float]) -> float | None:
-    """Return seconds of a model's value; None if it is not a time.
+    """Return the seconds of a value from a model's answer; None if the value is not a time.
 
     In addition to `read_seconds`, `frame 3` is the time of the third shown frame.
 
@@ -104,7 +106,9 @@ def read_time(value: object, frame_seconds: Sequence[float]) -> float | None:
 
 
 def snap(time: float, grid: Sequence[float]) -> float:
-    """Return the intended time of the sorted grid: the nearest within `SNAP`, else the time itself, in milliseconds.
+    """Return the nearest time of the sorted grid if it is within `SNAP`.
+
+    Otherwise return the given time, rounded to milliseconds.
 
     >>> snap(3.9, [0.0, 4.0]), snap(5.12345, [0.0, 4.0]), snap(4.2, [4.0, 4.3])
     (4.0, 5.123, 4.3)
@@ -118,7 +122,7 @@ def snap(time: float, grid: Sequence[float]) -> float:
 
 
 def first_of(value: Mapping[str, object], keys: Sequence[str]) -> object:
-    """Return the first value among the keys that is not None, else None."""
+    """Return the first value of these keys that is not None; None if all values are None."""
     return next((value[key] for key in keys if value.get(key) is not None), None)
 
 
@@ -130,7 +134,7 @@ def is_span(value: object) -> bool:
 
 
 def read_spans(value: object, frame_seconds: Sequence[float], depth: int = 0) -> list[tuple[float, float]] | None:
-    """Return the time ranges in an entry; None if any part of it is something else.
+    """Return the time ranges in an entry; None if any part of the entry is not a time range.
 
     >>> read_spans("00:08 - 0:20", []), read_spans([[1, 2], {"start": 3, "end": "4.5 s"}], []), read_spans([2, 1], [])
     ([(8.0, 20.0)], [(1.0, 2.0), (3.0, 4.5)], None)

@@ -1,8 +1,9 @@
-"""Tasks whose answer is one text: scores, explanations and failures by the words that it shares with a reference.
+"""Define tasks whose answer is one text. Scores, explanations and failures depend on words shared with a reference.
 
-This is a lower bound, not the published score. The paper's scores of referring and temporal VQA come from a language
-model as judge (G-Eval), which understands paraphrase, negation and roles of actions; counting shared words does not. So
-these scores are called `lexical_*`, and must never be reported as the paper's Correctness, Accuracy or Completeness.
+These scores are a lower bound, not the published scores. The paper's scores of referring and temporal VQA come from a
+language model as judge (G-Eval). Such a judge understands paraphrase, negation and roles of actions; counting shared
+words does not. So the scores here are called `lexical_*`. They must never be reported as the paper's Correctness,
+Accuracy or Completeness.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from barista_bench.core.statistics import Metrics, Row, Sums, SumStatistics, fra
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Prediction, Scored
 
 METRICS = {"lexical_f1": "f1", "lexical_precision": "precision", "lexical_recall": "recall"}
-"""Figures, and the field of `Overlap` that each is a mean of."""
+"""Maps each score to the field of `Overlap` whose mean it is."""
 
 
 def lexical_statistics(overlaps: Sequence[Overlap | None], categories: Iterable[str]) -> SumStatistics:
-    """Return means over all samples, and `per_category`; None is a sample without a readable answer: 0.
+    """Return means over all samples, and `per_category`. None stands for an unreadable answer, which scores 0.
 
     >>> result = lexical_statistics([Overlap(1.0, 1.0, 1.0), None], ["a", "b"]).published_metrics()
     >>> result["lexical_f1"], result["coverage"], result["per_category"]["b"]["support"]
@@ -54,7 +55,7 @@ def _tables(sums: Row) -> dict[str, Any]:
 
 
 class ComparedTexts(NamedTuple):
-    """The words that an answer is compared with, for `overlap`; all other words are unexpected."""
+    """The texts that an answer is compared with by `overlap`. Words in none of these texts are unexpected."""
 
     reference: str
     context: str = ""
@@ -65,9 +66,9 @@ class ReferenceFact(NamedTuple):
     """One fact that an answer should state.
 
     Args:
-        text: its content words must appear in the answer.
-        display_text: the text in explanations.
-        objects: ids of its objects.
+        text: the content words of this text must appear in the answer.
+        display_text: the fact's text in explanations.
+        objects: ids of the fact's objects.
         replaced_kind: the kind of failure if an answer has other words instead.
     """
 
@@ -78,7 +79,7 @@ class ReferenceFact(NamedTuple):
 
 
 class TextTask(GraphTask[SamplingT]):
-    """A task whose answer is one text, the field `answer_field` of a prediction."""
+    """A task whose answer is one text. The text is the field `answer_field` of a prediction."""
 
     primary = "lexical_f1"
     primary_note = "Mean F1 of the facts and words that answer and reference share."
@@ -93,14 +94,14 @@ class TextTask(GraphTask[SamplingT]):
 
     @abstractmethod
     def facts(self, example: Example) -> list[ReferenceFact]:
-        """Return the facts that an answer should give; empty for released files without facts."""
+        """Return the facts that an answer should state; empty for released files without facts."""
 
     def described_objects(self, example: Example) -> tuple[str, ...]:
-        """Return ids of the objects in failures of the complete answer; here none."""
+        """Return the ids of the objects in failures of the complete answer. By default, there are none."""
         return ()
 
     def text_of(self, prediction: Prediction | None) -> str:
-        """Return the text of an answer; empty without one."""
+        """Return the text of an answer; empty without a readable answer."""
         return str(prediction.value[self.answer_field]) if prediction else ""
 
     @abstractmethod
@@ -108,16 +109,19 @@ class TextTask(GraphTask[SamplingT]):
         """Return the group of an example in the table `per_category`."""
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Return means of `lexical_f1`, `lexical_precision`, `lexical_recall`; unreadable and empty answers score 0."""
+        """Return the means of `lexical_f1`, `lexical_precision` and `lexical_recall`.
+
+        Unreadable and empty answers score 0.
+        """
         overlaps = [
             overlap(self.text_of(s.prediction), *self.comparison(s.example)) if s.prediction else None for s in samples
         ]
         return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return facts that are missing, and words that no fact has, as in `explain`.
+        """Return missing facts, and words that are in no fact, as in `explain`.
 
-        A fact is `missed`, or of its `replaced_kind` if the answer has other words of that kind instead.
+        A fact is `missed`, or has its `replaced_kind` if the answer has other words of that kind instead.
         """
         facts, objects = self.facts(example), self.described_objects(example)
         unexpected, answer = self._unexpected_words(example, prediction), self.text_of(prediction)
@@ -131,7 +135,7 @@ class TextTask(GraphTask[SamplingT]):
         return (*failures, *([AnswerFailure("hallucinated", objects)] if unexpected else ()))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Explain facts only by words: a fact is hit if the answer has its content words, with any reference."""
+        """Explain an answer by its words: a fact is a hit if the answer contains its content words."""
         answer = self.text_of(prediction)
         facts = dict.fromkeys((fact.text, fact.display_text) for fact in self.facts(example))
         return Explanation.of(

@@ -1,4 +1,6 @@
-"""ToG-Bench (arXiv 2512.03666): the objects that an instruction takes, their times and places, in egocentric video."""
+"""Define ToG-Bench (arXiv 2512.03666): the objects that an instruction needs in egocentric video, with times and
+places.
+"""
 
 from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.tog_bench.paper_tables import paper_tables, set_tables

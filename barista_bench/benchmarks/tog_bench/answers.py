@@ -1,9 +1,9 @@
-"""The reader of answers to T-STVG: a JSON object with the paper's four fields, in the many forms that models write.
+"""Read answers to T-STVG: a JSON object with the paper's four fields, in the many forms that models write.
 
-The prompt asks for flat lists. Also supported are mappings from names, entries nested below an object, single values
-instead of lists, clock times and numbers of shown frames. An unreadable part of an object is left out and marks it
-malformed; an unreadable interval invalidates all intervals of its object, as in the metric. Work and memory are
-bounded.
+The prompt asks for flat lists. Other supported forms are mappings from names, entries nested below an object, single
+values instead of lists, clock times and numbers of shown frames. An unreadable part of an object is left out, and the
+object is marked malformed. As in the metric, an unreadable interval invalidates all intervals of its object. Work and
+memory are bounded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES = ("explicit_object", "implicit_object")
 TEMPORAL, SPATIAL = "temporal_grounding", "spatial_tracking"
 MAX_NAME = 200
 MAX_BOXES = 20_000
-"""Boxes of one answer; more are left out."""
+"""Maximum number of boxes of one answer; further boxes are left out."""
 MAX_COORDINATE = 1e6
 
 _NOTHING = frozenset({"", "none", "null", "n/a", "na", "-", "nothing"})
@@ -37,7 +37,7 @@ _TRACK_KEYS = ("boxes", "bboxes", "tracking", "track", "frames", "spatial_tracki
 
 @dataclass(frozen=True, slots=True)
 class ShownFrames:
-    """The context of a parser: shown frames, and the model's box format. Times in seconds, sizes in pixels."""
+    """The context of a parser: the shown frames and the model's box format. Times are in seconds, sizes in pixels."""
 
     times: Sequence[float]
     width: int
@@ -47,9 +47,9 @@ class ShownFrames:
 
 @dataclass(slots=True)
 class ObjectDraft:
-    """One object of an answer during reading.
+    """One object of an answer while the answer is read.
 
-    `is_broken`: one of its intervals is unreadable; `is_malformed`: any part is.
+    `is_broken` means that an interval of the object is unreadable. `is_malformed` means that any part is unreadable.
     """
 
     name: str
@@ -61,7 +61,7 @@ class ObjectDraft:
 
 
 def read_answer(text: str, frames: ShownFrames) -> Prediction | ParseError | None:
-    """Return the objects of the last JSON object with a field that names objects; None without one.
+    """Return the objects in the last JSON object with a field that names objects; None without such a JSON object.
 
     `dropped` counts entries that belong to no object or are unreadable.
     """
@@ -70,7 +70,7 @@ def read_answer(text: str, frames: ShownFrames) -> Prediction | ParseError | Non
         candidates = [value for value in json_objects(body) if any(key in value for key in NAMES)]
         if candidates:
             return _Reader(frames).read(candidates[-1], 0)
-    for name in (SPATIAL, TEMPORAL):  # of an answer that breaks off, the entries that are complete
+    for name in (SPATIAL, TEMPORAL):  # of a truncated answer, the complete entries
         cut = cut_object(text, name)
         if cut and any(key in cut[1] for key in NAMES):
             return _Reader(frames).read({**cut[1], name: cut[0].entries}, cut[0].unfinished)
@@ -90,7 +90,7 @@ class _Reader:
     def read(self, answer: Mapping[str, object], broken_off: int) -> Prediction | ParseError:
         for key in NAMES:
             self._add_names(answer.get(key), key.partition("_")[0])
-        for item in self.objects.values():  # once: entries may be many, and look their object up several times each
+        for item in self.objects.values():  # computed once: each of many entries looks up its object several times
             self.by_plain_name.setdefault(plain_name(item.name), []).append(item)
         for owner, value in self._owned_entries(answer.get(TEMPORAL), is_span):
             self._add_intervals(owner, value)
@@ -106,7 +106,7 @@ class _Reader:
         return Prediction(AnsweredObjects(objects).write(), self.dropped + broken_off)
 
     def _add_names(self, value: object, kind: str) -> None:
-        """Add names of one field: text, separated by commas, or a list; each name counts once."""
+        """Add the names in one field: a text with commas between names, or a list. Each name counts once."""
         for item in value if isinstance(value, list) else [value]:
             text = first_of(item, _OBJECT_KEYS) if isinstance(item, Mapping) else item
             if text is None:
@@ -127,9 +127,10 @@ class _Reader:
             self.objects[name.casefold()] = ObjectDraft(name, kind)
 
     def _owned_entries(self, value: object, is_entry: Callable[[object], bool]) -> Iterator[tuple[ObjectDraft, object]]:
-        """Yield each entry of a field, with its object.
+        """Yield each entry of a field together with its object.
 
-        Entries without a name belong to the only object, or else to the objects in their order if each has one.
+        Entries without a name belong to the only object. With several objects, entries belong to the objects in order,
+        if there is one entry per object.
         """
         unnamed_entries: list[object] = []
         for name, entry in _entries(value, is_entry, self._object_named):
@@ -149,7 +150,7 @@ class _Reader:
             self.dropped += len(unnamed_entries)
 
     def _object_named(self, name: object) -> ObjectDraft | None:
-        """Return the object of that name: the same name, or else the only object with the same plain name."""
+        """Return the object with the same name, or else the only object with the same plain name."""
         if not is_text(name):
             return None
         text = " ".join(name.split())[:MAX_NAME]
@@ -187,7 +188,7 @@ class _Reader:
                 owner.boxes.append(AnsweredBox(round(time, 3), list(box)))
 
     def _timed_boxes(self, value: object, depth: int = 0) -> Iterator[tuple[float | None, object]]:
-        """Yield (seconds, box value) for all parts of an entry; None without a time."""
+        """Yield (seconds, box value) for all parts of an entry. Seconds are None for parts without a time."""
         if depth > MAX_NESTED or not isinstance(value, list | Mapping):
             yield None, value
         elif isinstance(value, list):
@@ -203,7 +204,7 @@ class _Reader:
                     yield from ((self._time(key), box) for box in _boxes_at_once(item))
 
     def _stated_time(self, value: Mapping[str, object]) -> float | None:
-        """Return the time that an entry states, in seconds or by a frame's number."""
+        """Return the time that an entry states as seconds or as a frame's number."""
         stamp = first_of(value, _TIME_KEYS)
         return self._frame(first_of(value, _FRAME_KEYS)) if stamp is None else self._time(stamp)
 
@@ -211,7 +212,7 @@ class _Reader:
         return read_time(value, self.frames.times)
 
     def _frame(self, value: object) -> float | None:
-        """Return the time of a shown frame, by its number."""
+        """Return the time of the shown frame with this number."""
         return read_time(f"frame {value}", self.frames.times) if isinstance(value, int | str) else None
 
 
@@ -242,7 +243,9 @@ def _named_entries(
 
 
 def _boxes_at_once(value: object) -> list[object]:
-    """Return the boxes at one time: none, one value, or each of a list of lists."""
+    """Return the boxes at one time. A list of lists has several boxes; any other value is one box, and None is
+    no box.
+    """
     if value is None or value == []:
         return []
     is_list_of_boxes = isinstance(value, list) and all(isinstance(item, list) for item in value)
@@ -250,7 +253,9 @@ def _boxes_at_once(value: object) -> list[object]:
 
 
 def _box(value: object, frames: ShownFrames) -> Xyxy | None:
-    """Return [x0, y0, x1, y1] in pixels from a model's four numbers; None for anything else or without area."""
+    """Return [x0, y0, x1, y1] in pixels from a model's four numbers; None for other values and for boxes
+    without area.
+    """
     numbers = four_numbers(value, MAX_COORDINATE)
     if numbers is None:
         return None

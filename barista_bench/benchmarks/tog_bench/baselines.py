@@ -1,4 +1,4 @@
-"""Answers without a model: the reference, chance, the prior of other videos, and a centre box."""
+"""Give answers without a model: the reference, chance, the prior of other videos, and a centre box."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _COMMA = re.compile(r"[\s,;]+")
 def write_answer(
     objects: Iterable[AnsweredObject], inputs: Fields, box_format: BoxFormat, *, exact: bool = False
 ) -> str:
-    """Write an answer in the prompt's form; objects of one kind are numbered, as it asks.
+    """Write an answer in the prompt's form. Objects of one kind are numbered, as the prompt asks.
 
-    `exact` does not round boxes to the model's integers, so that reading gives the same box.
+    With `exact`, boxes are not rounded to the model's integers, so that reading gives the same boxes.
     """
     question = InstructionInputs.read(inputs)
     answer: dict[str, list[object]] = {name: [] for name in (*NAMES, TEMPORAL, SPATIAL)}
@@ -38,7 +38,7 @@ def write_answer(
     for item in objects:
         plain = plain_name(item.name)
         numbers[plain] += 1
-        # A comma parts names in an answer: one in a name is left out.
+        # Commas separate names in an answer, so commas inside a name are left out.
         name = f"{plain} {numbers[plain]}" if counts[plain] > 1 else _COMMA.sub(" ", item.name)
         answer[f"{item.kind}_object"].append(name)
         answer[TEMPORAL] += [{"object": name, "start": start, "end": end} for start, end in item.intervals]
@@ -65,7 +65,7 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         return write_answer(answers, example.inputs, box_format, exact=True)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Return one usual indoor object, a random time range, and a random box on each shown frame in it."""
+        """Return one usual indoor object, a random time range, and a random box on each shown frame in that range."""
         name = rng.choice(synonym_groups())[0]
         start, end = sorted(rng.uniform(0, _duration(example)) for _ in range(2))
         across, down = (sorted(rng.uniform(0, 1) for _ in range(2)) for _ in range(2))
@@ -73,7 +73,9 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         return _constant_answer(name, (round(start, 1), round(end, 1)), box, example, box_format)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the most frequent object, in its usual part of video and frame; without other videos, a door."""
+        """Return the most frequent object in its usual part of the video and of the frame; without other videos, a
+        door.
+        """
         counts = Counter(plain_name(item.category) for other in others for item in true_objects(other))
         name = min(counts, key=lambda word: (-counts[word], word)) if counts else "door"
         spans, boxes_of_name = [], []
@@ -91,7 +93,9 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         return _constant_answer(name, span, box, example, box_format)
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """Return the true objects, in the middle of every frame of the complete video: the score of a blind box."""
+        """Return the true objects in the middle of every frame of the complete video. This gives the score of a blind
+        box.
+        """
         track = dict.fromkeys(shown_times(example), _in_pixels(CENTRE_FRACTIONS, example))
         whole_video = [[0.0, _duration(example)]]
         objects = [_answered_object(item.category, item.kind, whole_video, track) for item in true_objects(example)]
@@ -109,7 +113,9 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
 
 
 def _constant_answer(name: str, span: tuple[float, float], box: Xyxy, example: Example, box_format: BoxFormat) -> str:
-    """Return one explicit object with one box, in fractions of the frame, on each shown frame in its time range."""
+    """Return one explicit object with the same box on each shown frame in `span`; `box` is in fractions of the
+    frame.
+    """
     pixel_box = _in_pixels(box, example)
     track = {time: pixel_box for time in shown_times(example) if span[0] <= time <= span[1]}
     return write_answer([_answered_object(name, "explicit", [list(span)], track)], example.inputs, box_format)
@@ -121,7 +127,7 @@ def _answered_object(name: str, kind: str, intervals: list[list[float]], track: 
 
 
 def _duration(example: Example) -> float:
-    """Return seconds, above 0: a video may be one frame."""
+    """Return the duration in seconds; it is above 0 even for a video of one frame."""
     return max(InstructionInputs.of(example).duration, 1e-3)
 
 

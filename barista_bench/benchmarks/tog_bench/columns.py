@@ -1,6 +1,6 @@
-"""Columns of an example, answers after reading, and the forms of times in answers.
+"""Define the columns of an example, parsed answers, and the forms of times in answers.
 
-Times are in seconds, boxes [x0, y0, x1, y1] in pixels of the video on disk.
+Times are in seconds. Boxes are [x0, y0, x1, y1] in pixels of the video on disk.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from barista_bench.core.options import Count, Rate, Sampling
 
 
 class InstructionInputs(Inputs):
-    """The inputs. `times` are the shown frames' times; sizes in pixels."""
+    """The inputs of an example. `times` are the times of the shown frames; sizes are in pixels."""
 
     instruction: str
     times: list[float]
@@ -23,7 +23,7 @@ class InstructionInputs(Inputs):
 
 
 class RequiredObject(TypedFields):
-    """An object that the task takes; `boxes[i]` is its place at `times[i]`."""
+    """An object that the instruction needs. `boxes[i]` is the object's place at `times[i]`."""
 
     category: str
     kind: str
@@ -34,18 +34,20 @@ class RequiredObject(TypedFields):
 
     @property
     def names(self) -> list[str]:
-        """All right names, the category first."""
+        """Return all right names; the category comes first."""
         return [self.category, *self.synonyms]
 
 
 class RequiredObjects(Target):
-    """All objects that the task takes."""
+    """All objects that the instruction needs."""
 
     objects: list[RequiredObject]
 
 
 class InstructionMetadata(Metadata):
-    """`rate` and `max_frames` determine the chosen frames; `unseen_objects` have no box at a shown frame."""
+    """The keys of analysis. `rate` and `max_frames` determine the chosen frames. `unseen_objects` have no box at a
+    shown frame.
+    """
 
     split: str
     kind: str
@@ -60,7 +62,7 @@ class InstructionMetadata(Metadata):
 
 
 class InstructionEvidence(TracedEvidence):
-    """The task's place in the annotation files, and the frame size of its annotated boxes."""
+    """The place of the instruction in the annotation files, and the frame size of the annotated boxes."""
 
     object_ids: list[str]
     file: str
@@ -77,7 +79,7 @@ class AnsweredBox(TypedFields):
 
 
 class AnsweredObject(TypedFields):
-    """One answered object; `malformed`: a part of it was unreadable."""
+    """One answered object. `malformed` means that a part of the object was unreadable."""
 
     name: str
     kind: str
@@ -97,8 +99,8 @@ class TogSampling(Sampling):
     """The shown frames of a video.
 
     Args:
-        rate: frames per second, evenly spaced.
-        max_frames: limit of frames per example, evenly thinned; None for no limit.
+        rate: frames per second; the frames are evenly spaced.
+        max_frames: maximum number of frames per example; more frames are evenly thinned. None means no limit.
     """
 
     rate: Rate = 0.25

@@ -1,6 +1,6 @@
-"""The counterparts of the paper's tables and figures, and the sweep over thresholds that the paper leaves open.
+"""Make the counterparts of the paper's tables and figures, and sweep over the threshold that the paper leaves open.
 
-Each score is the mean over a model's runs; intervals are in the report's general tables.
+Each score is the mean over a model's runs. Intervals are in the report's general tables.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from barista_bench.core.task import Example, Scored
 from barista_bench.tables import Table, Value, chart
 
 LEVELS = ("m_tIoU", "R1@0.3", "R1@0.5", "R1@0.7", "m_vIoU", "AP@0.3", "AP@0.5", "AP@0.7")
-"""Temporal, then spatial measures, as the paper's tables 1, 2 and 8 have them."""
+"""Temporal measures, then spatial measures, in the order of the paper's tables 1, 2 and 8."""
 SWEEP = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 CATEGORIES = 40
-"""Bars of the distribution of categories (the paper's main figure has as many)."""
+"""Number of bars in the distribution of categories, as in the paper's main figure."""
 KEY_OBJECTS = 12
-"""Limit of key objects per scene, as in table 7."""
+"""Maximum number of key objects per scene, as in table 7."""
 
 PublishedMetrics: TypeAlias = Mapping[str, Any]
-"""The published statistics of one run: figures, and tables by group."""
+"""The published statistics of one run: scores, and tables by group."""
 Rows: TypeAlias = list[tuple[Value, ...]]
 
 
@@ -65,7 +65,7 @@ def paper_tables(models: Sequence[ModelSamples]) -> Sequence[Table]:
 
 
 Columns: TypeAlias = Mapping[str, tuple[str, ...]]
-"""Head of a column to the place of its figure among the published ones."""
+"""Maps the head of a column to the place of the column's score among the published scores."""
 
 
 def _levels(prefix: str, *first: str) -> Columns:
@@ -103,7 +103,7 @@ def _duration_chart(models: Mapping[str, Sequence[PublishedMetrics]]) -> Table:
 
 
 def _sweep_charts(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]]]]) -> list[Table]:
-    """Return accuracy and overlap by recognition threshold, for models whose names are compared by embeddings."""
+    """Return accuracy and overlap by recognition threshold, for runs that compare names by embeddings."""
     series: dict[str, dict[float, float]] = {}
     for model, task, repetitions in models:
         if task.rules.recogniser.matcher == "embeddings":
@@ -118,7 +118,7 @@ def _sweep_charts(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]
 
 
 def _metrics_at(threshold: float, repetitions: Sequence[tuple[Scored, ...]], task: TSTVG) -> list[PublishedMetrics]:
-    """Return scores of each run at another threshold."""
+    """Return the scores of each run at another threshold."""
     rules = replace(task.rules, recogniser=replace(task.rules.recogniser, threshold=threshold))
     return [statistics_of(run, rules).published_metrics() for run in repetitions]
 

@@ -1,13 +1,13 @@
-"""ToG-Bench's annotations, in our format or V-STaR's, read and checked: a bad task loses only itself, with its name.
+"""Read and check ToG-Bench's annotations, in our format or V-STaR's. A bad task is left out and reported by name.
 
-The official annotations are not published; `docs/tog_bench.md` describes our format and `schema.json` is its JSON
-Schema (2020-12), exported from the records below. That page also explains how to convert another layout.
+The official annotations are not published. `docs/tog_bench.md` describes our format. `schema.json` is the JSON Schema
+(2020-12) of this format, exported from the records below. That page also explains how to convert another layout.
 
 Times are seconds from the first frame. Boxes are [x0, y0, x1, y1] in pixels of a frame with the width and height in the
 video's record, with x0 < x1 and y0 < y1 (continuous corners: the width is x1 - x0).
 
 V-STaR (github.com/V-STaR-Bench/V-STaR) has one object per question, named by `answer`, one interval, and boxes in
-pixels at integer seconds. Questions do not name objects by their task, so all count as explicit. Facts:
+pixels at integer seconds. Questions do not describe objects by a task, so all objects count as explicit. For facts, see
 docs/upstream/tog_bench.md.
 """
 
@@ -38,7 +38,7 @@ from barista_bench.files.reading import confine, valid_video_id
 from barista_bench.scene_graph import Problem, ProblemLog
 
 BEYOND = 1.0
-"""Seconds that times may reach past the end of the video: annotators round up."""
+"""Seconds by which times may exceed the end of the video, since annotators round up."""
 _REMEDY = "see schema.json and docs/tog_bench.md"
 
 MEDIA = frozenset({".mp4", ".mkv", ".mov", ".webm", ".avi", ".frames"})
@@ -46,7 +46,7 @@ MEDIA = frozenset({".mp4", ".mkv", ".mov", ".webm", ".avi", ".frames"})
 
 FORMAT = "tog_bench"
 MAX_SECONDS = 360_000.0
-"""The longest video, in seconds (100 hours): more is a mistake or an attack."""
+"""Maximum duration of a video in seconds (100 hours). A longer one is a mistake or an attack."""
 MAX_SIZE = 16_384
 MAX_VIDEOS = 100_000
 MAX_TASKS = 1_000_000
@@ -55,13 +55,13 @@ MAX_INTERVALS = 1_000
 MAX_BOXES = 100_000
 MAX_SYNONYMS = 100
 NAME_LENGTH = 200
-"""Characters of a category, a synonym or an id."""
+"""Maximum number of characters of a category, a synonym or an id."""
 
 Kind: TypeAlias = Literal["explicit", "implicit"]
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_LENGTH)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=MAX_SECONDS)]
 Pixels: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MAX_SIZE)]
-# Half a frame outside on either side: trackers overshoot, and reading cuts boxes at the frame.
+# Boxes may lie outside by half a frame on each side: trackers overshoot, and reading cuts boxes at the frame.
 Coordinate: TypeAlias = Annotated[float, msgspec.Meta(ge=-MAX_SIZE, le=2 * MAX_SIZE)]
 Corners: TypeAlias = tuple[Coordinate, Coordinate, Coordinate, Coordinate]
 
@@ -138,11 +138,11 @@ class AnnotationFile(Record, frozen=True):
 
 
 RECOGNISED_BY = frozenset({"vid", "question", "answer", "timestamps", "bboxes"})
-"""Keys that every record has."""
+"""Keys that every V-STaR record has."""
 
 
 class VStarBox(msgspec.Struct, frozen=True):
-    """One box: seconds, and corners in pixels."""
+    """One box: its time in seconds, and its corners in pixels."""
 
     timestamp: float
     xmin: float
@@ -152,7 +152,7 @@ class VStarBox(msgspec.Struct, frozen=True):
 
 
 class VStarRecord(msgspec.Struct, frozen=True):
-    """One question; unknown keys are not read."""
+    """One question. Unknown keys are not read."""
 
     vid: str | int
     width: int
@@ -166,7 +166,7 @@ class VStarRecord(msgspec.Struct, frozen=True):
 
 
 def checked_videos(videos: Iterable[VideoRecord], log: ProblemLog) -> dict[str, VideoRecord]:
-    """Return videos by id, without unusable videos."""
+    """Return the usable videos by id."""
     by_id: dict[str, VideoRecord] = {}
     for index, video in enumerate(videos):
         if not valid_video_id(video.id):
@@ -179,7 +179,10 @@ def checked_videos(videos: Iterable[VideoRecord], log: ProblemLog) -> dict[str, 
 
 
 def checked_task(task: TaskRecord, key: str, videos: Mapping[str, VideoRecord], log: ProblemLog) -> TaskRecord | None:
-    """Return the task, with boxes cut at the frame; None, with a logged problem, if its reference is unreliable."""
+    """Return the task with boxes cut at the frame.
+
+    If the reference is unreliable, log a problem and return None.
+    """
     try:
         if task.video not in videos:
             raise RecordError(f"{key}.video", f"{task.video!r:.80} is not among the videos", "add its record")
@@ -215,7 +218,7 @@ def _checked_object(item: ObjectRecord, key: str, video: VideoRecord, log: Probl
 
 
 def _checked_boxes(boxes: list[BoxAt], key: str, video: VideoRecord, log: ProblemLog) -> list[BoxAt]:
-    """Return the boxes sorted by time, which is rounded to milliseconds, and cut at the frame."""
+    """Return the boxes, cut at the frame and sorted by time. Times are rounded to milliseconds."""
     by_time: dict[float, BoxAt] = {}
     for index, entry in enumerate(boxes):
         time = round(entry.time, 3)
@@ -234,7 +237,7 @@ def _checked_boxes(boxes: list[BoxAt], key: str, video: VideoRecord, log: Proble
 
 @dataclass(frozen=True, slots=True)
 class FiledTask:
-    """A task and its place: `row` counts from 0 in its file."""
+    """A task and its place. `row` counts from 0 in the task's file."""
 
     task: TaskRecord
     file: str
@@ -243,7 +246,10 @@ class FiledTask:
 
 @dataclass(slots=True)
 class TogRelease(AnnotationRelease):
-    """Annotations, read and checked: tasks by video, then in the order of the files; video records by id."""
+    """Annotations, read and checked.
+
+    Tasks are ordered by video, then by place in the files. Video records are by id.
+    """
 
     tasks: tuple[FiledTask, ...]
     video_records: Mapping[str, VideoRecord]
@@ -253,7 +259,7 @@ class TogRelease(AnnotationRelease):
 
 
 def video_file(video_id: str) -> str:
-    """Return the video's path below the media folder: the id with a medium's suffix, or else with `.mp4`.
+    """Return the video's path below the media folder: the id if it has a medium's suffix, otherwise the id with `.mp4`.
 
     >>> video_file("scene0707_00"), video_file("scene0707_00.mkv"), video_file("scene0707_00.frames")
     ('scene0707_00.mp4', 'scene0707_00.mkv', 'scene0707_00.frames')
@@ -262,10 +268,11 @@ def video_file(video_id: str) -> str:
 
 
 def open_release(root: Path, videos: Path | None = None) -> TogRelease:
-    """Read annotation files: one, or all `*.json` and `*.jsonl` of a folder. Raises DataError if there are none.
+    """Read one annotation file, or all `*.json` and `*.jsonl` files of a folder. Raises DataError if there are no
+    files.
 
-    A file in our format declares it; V-STaR's are recognised by the keys of their records. If `videos` is None, media
-    lie beside the annotations.
+    A file in our format declares the format. V-STaR's files are recognised by the keys of their records. If `videos` is
+    None, media are beside the annotations.
     """
     problems: list[Problem] = []
     tasks: dict[str, FiledTask] = {}
@@ -287,11 +294,11 @@ def open_release(root: Path, videos: Path | None = None) -> TogRelease:
 
 
 _Records: TypeAlias = tuple[Iterable[VideoRecord], Iterable[tuple[int, TaskRecord]]]
-"""Videos, and tasks with their rows."""
+"""Videos, and tasks with row numbers."""
 
 
 def _read_file(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[FiledTask]]:
-    """Return videos and tasks of one file; an unusable file has none, and a problem."""
+    """Return videos and tasks of one file. For an unusable file, return none and log a problem."""
     values = list(read_values(path, log))
     is_lines = path.suffix.lower() == ".jsonl"
     if not values and not is_lines:
@@ -313,7 +320,7 @@ def _read_file(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], lis
 
 
 def _read_own_format(content: dict[str, object], log: ProblemLog) -> _Records:
-    """Read a file in our format, record by record, so that a bad record affects no other."""
+    """Read a file in our format record by record, so that a bad record affects no other record."""
     sections = {name: rows for name in ("videos", "tasks") if isinstance(rows := content.get(name), list)}
     without_rows = {name: list[object]() for name, rows in sections.items() if len(rows) <= MAX_TASKS}
     convert_record({**content, **without_rows}, AnnotationFile, _REMEDY)
@@ -324,7 +331,7 @@ def _read_own_format(content: dict[str, object], log: ProblemLog) -> _Records:
 
 
 def _read_v_star(values: Sequence[PlacedRecord], log: ProblemLog) -> _Records:
-    """Read a file of V-STaR, recognised by its first record. Raises RecordError for another file."""
+    """Read a V-STaR file, which is recognised by its first record. Raises RecordError for other files."""
     first = values[0].value if values else None
     if not (isinstance(first, dict) and first.keys() >= RECOGNISED_BY):
         raise RecordError("", "neither in our format nor in V-STaR's", "convert it as docs/tog_bench.md shows")
@@ -340,7 +347,7 @@ def _read_v_star(values: Sequence[PlacedRecord], log: ProblemLog) -> _Records:
         item = ObjectRecord(record.answer, intervals=[record.timestamps], boxes=boxes)
         task = TaskRecord(f"{name}/{numbers[name] + 1:04d}", name, record.question, "explicit", [item])
         video = VideoRecord(name, record.width, record.height, record.fps, record.frame_count)
-        # A struct is checked when it is read, not when it is made.
+        # msgspec checks a struct when it is read, not when it is made in code.
         video, task = (
             convert_record(msgspec.to_builtins(video), VideoRecord),
             convert_record(msgspec.to_builtins(task), TaskRecord),

@@ -1,10 +1,10 @@
-"""Scores answers by the metric: recognised objects, counted times, and scores.
+"""Score answers by the metric: recognise objects, choose the times that count, and compute scores.
 
 Predicted and true objects are matched by name, one to one. The paper compares embeddings of category names
-(all-mpnet-base-v2) and does not state its threshold; `exact` and `synonyms` need no model. A pair counts if its
-similarity reaches the threshold. Of all one-to-one assignments, the assignment with the greatest total similarity is
-taken (`scipy.optimize.linear_sum_assignment`). If names are ambiguous, as with two chairs, pairs with more overlap are
-taken: a task does not define which chair is the first.
+(all-mpnet-base-v2) and does not state its threshold. `exact` and `synonyms` need no model. A pair counts if its
+similarity reaches the threshold. Of all one-to-one assignments, the one with the greatest total similarity is taken
+(`scipy.optimize.linear_sum_assignment`). If names are ambiguous, as with two chairs, pairs with more overlap are
+preferred, since a task does not define which chair comes first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from barista_bench.metrics.spatio_temporal_grounding import (
 
 @functools.cache
 def synonym_groups() -> tuple[tuple[str, ...], ...]:
-    """Return the packaged groups of names, usual name first."""
+    """Return the packaged groups of names. The usual name comes first in each group."""
     groups = msgspec.convert(packaged_data(__package__, "synonyms.yaml"), list[list[str]])
     return tuple(tuple(plain_name(name) for name in group) for group in groups)
 
@@ -62,7 +62,7 @@ def _group_numbers() -> dict[str, int]:
 class Recogniser(NameMatcher):
     """Matches names of objects.
 
-    `synonyms` also accepts the true object's synonyms, and names in its category's group.
+    `synonyms` also accepts the true object's synonyms, and names in the group of the object's category.
     """
 
     def _is_same(self, name: str, right: Sequence[str]) -> bool:
@@ -75,10 +75,12 @@ class Recogniser(NameMatcher):
 def assign(
     similarity: Floats, threshold: float, overlap: Callable[[int, int], float] = lambda predicted, true: 0.0
 ) -> list[int | None]:
-    """Return the true object of each predicted object, or None; one to one, with the greatest total similarity.
+    """Return, for each predicted object, its true object or None.
 
-    `similarity` is (predicted, true), `threshold` the minimum for a pair, above 0. The overlap of pairs, from 0 to
-    1, decides between assignments of equal similarity.
+    The assignment is one to one and has the greatest total similarity.
+
+    `similarity` is (predicted, true). `threshold` is the minimum for a pair and is above 0. The overlap of pairs, from
+    0 to 1, decides between assignments of equal similarity.
 
     >>> assign(np.array([[0.9, 0.8], [0.9, 0.1]]), 0.5), assign(np.array([[0.4]]), 0.5)
     ([1, 0], [None])
@@ -86,11 +88,11 @@ def assign(
     matches: list[int | None] = [None] * similarity.shape[0]
     is_allowed = similarity >= threshold
     is_contested = is_allowed & ((is_allowed.sum(axis=0) > 1)[None, :] | (is_allowed.sum(axis=1) > 1)[:, None])
-    if not is_contested.any():  # nothing to decide, as with most answers
+    if not is_contested.any():  # there is nothing to decide, as in most answers
         for row, column in zip(*(axis.tolist() for axis in np.nonzero(is_allowed)), strict=True):
             matches[row] = column
         return matches
-    from scipy.optimize import linear_sum_assignment  # slow to import, and few commands score
+    from scipy.optimize import linear_sum_assignment  # slow to import, and few commands compute scores
 
     gain = np.where(is_allowed, np.round(similarity, DECIMALS), 0.0)
     # All overlaps together are worth less than the last decimal of one similarity.
@@ -106,7 +108,7 @@ def assign(
 Viou: TypeAlias = Literal["gt_frames", "union"]
 BoxTimes: TypeAlias = Literal["shown", "annotated"]
 DURATION_BIN, LONGEST_BIN = 30, 210
-"""Seconds: the paper's figure 5 has bins of 30 s up to 210 s."""
+"""In seconds: the paper's figure 5 has bins of 30 s up to 210 s."""
 T_IOU, V_IOU = MEASURES.index("m_tIoU"), MEASURES.index("m_vIoU")
 TASK_SCORES = ("T-Acc", "O-Acc", *(f"{level}-{name}" for level in ("T", "ST") for name in MEASURES))
 """Scores of a single task."""
@@ -114,13 +116,13 @@ TASK_SCORES = ("T-Acc", "O-Acc", *(f"{level}-{name}" for level in ("T", "ST") fo
 
 @dataclass(frozen=True, slots=True)
 class ScoringRules:
-    """The rules for scoring answers: all that the task's options change.
+    """The rules for scoring answers. They hold everything that the task's options change.
 
     Args:
         recogniser: decides which names mean one object.
-        viou: the time stamps for averaging the overlap of boxes: of the reference, as in V-STaR, or of reference or
-            answer, as in HC-STVG.
-        box_times: the annotated boxes that are reference: at the shown frames, or all.
+        viou: the time stamps over which the overlap of boxes is averaged: those in the reference, as in V-STaR, or
+        those in the reference or the answer, as in HC-STVG.
+        box_times: the annotated boxes that count as reference: boxes at the shown frames, or all boxes.
     """
 
     recogniser: Recogniser
@@ -130,7 +132,7 @@ class ScoringRules:
 
 @dataclass(frozen=True, slots=True)
 class AssessedAnswer:
-    """One scored sample. `matches[i]` is the index of answered object i's true object; None without one."""
+    """One scored sample. `matches[i]` is the index of the true object of answered object i; None without a match."""
 
     score: TaskScore
     names: tuple[str, ...]
@@ -142,7 +144,7 @@ def true_objects(example: Example) -> list[RequiredObject]:
 
 
 def shown_times(example: Example) -> list[float]:
-    """Return seconds of the shown frames."""
+    """Return the times of the shown frames in seconds."""
     return InstructionInputs.of(example).times
 
 
@@ -151,10 +153,10 @@ def answered_objects(prediction: Prediction | None) -> list[AnsweredObject]:
 
 
 def box_track(item: RequiredObject, frame_times: Sequence[float], box_times: BoxTimes) -> dict[float, Xyxy]:
-    """Return the counted true boxes of an object, by seconds.
+    """Return the true boxes of an object that count, by seconds.
 
-    `shown`: boxes annotated at the time of a shown frame (of several, the nearest). An object without a box at a shown
-    frame keeps all its boxes: it must be found, although its place is not visible.
+    With `shown`, boxes annotated at the time of a shown frame count; of several boxes, the nearest counts. An object
+    without a box at a shown frame keeps all its boxes: the object must be found, although its place is not visible.
     """
     boxes = {time: as_xyxy(box) for time, box in zip(item.times, item.boxes, strict=True)}
     nearest: dict[float, float] = {}
@@ -167,7 +169,9 @@ def box_track(item: RequiredObject, frame_times: Sequence[float], box_times: Box
 
 
 def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
-    """Recognise a sample's objects, then score it. Raises ConfigError if the sentence encoder cannot be loaded."""
+    """Recognise a sample's objects, then score the sample. Raises ConfigError if the sentence encoder cannot be
+    loaded.
+    """
     frame_times, true_items = shown_times(sample.example), true_objects(sample.example)
     tracks = [box_track(item, frame_times, rules.box_times) for item in true_items]
     references = [
@@ -179,7 +183,7 @@ def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
     answered_items = answered_objects(sample.prediction)
     names = tuple(item.name for item in answered_items)
     grid = _time_grid(tracks, frame_times)
-    # Predicted times count with `union`: those between the frames shown belong to none that is scored.
+    # Predicted times count with `union`. Times between the shown frames belong to no scored frame.
     predicted = [_predicted_object(item, grid, only_on_grid=rules.box_times == "shown") for item in answered_items]
 
     def overlap(row: int, column: int) -> float:
@@ -194,14 +198,16 @@ def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
 
 
 def _time_grid(tracks: Sequence[Mapping[float, Xyxy]], frame_times: Sequence[float]) -> list[float]:
-    """Return the possible meanings of a predicted time, in order: times of true boxes, and of other shown frames."""
+    """Return the sorted times that a predicted time can mean: times of true boxes and of other shown frames."""
     times = sorted({time for track in tracks for time in track})
     true_times = set(times)
     return sorted({*times, *(time for time in frame_times if snap(time, times) not in true_times)})
 
 
 def _predicted_object(item: AnsweredObject, grid: Sequence[float], *, only_on_grid: bool) -> PredictedObject:
-    """Return an answered object with its boxes at times of the grid; other times too unless `only_on_grid`."""
+    """Return an answered object with its boxes at times of the grid. Without `only_on_grid`, boxes at other times are
+    kept too.
+    """
     boxes: dict[float, list[Xyxy]] = {}
     grid_times = set(grid)
     for entry in item.boxes:
@@ -216,14 +222,14 @@ GROUPS: Mapping[str, Callable[[Example], str]] = {
     "by_number_of_objects": lambda example: count_group(len(true_objects(example))),
     "by_duration": lambda example: InstructionMetadata.of(example).duration_bin,
 }
-"""Table of figures by group to the group of an example."""
+"""Maps each table of scores by group to the function that gives the group of an example."""
 
 
 class GroundingStatistics(SumStatistics):
     """The statistics of a run: sums over the objects of its tasks.
 
-    If every task counts once, objects are added one by one, so that the last digit depends only on their order.
-    `scores` and `groups` are (S,) of the tasks; a task's groups are by table.
+    If every task counts once, objects are added one by one, so that the last digit depends only on the order of the
+    objects. `scores` and `groups` have one entry per task, (S,). The groups of a task are given by table.
     """
 
     def __init__(
@@ -244,7 +250,7 @@ class GroundingStatistics(SumStatistics):
         return GroundingStatistics(scores, groups, self._recogniser)
 
     def tables(self) -> dict[str, Any]:
-        """Return counts, how names were compared, and the scores of each group."""
+        """Return counts, the way in which names were compared, and the scores of each group."""
         return {
             **self._counts(),
             "n": self.size,
@@ -259,7 +265,7 @@ class GroundingStatistics(SumStatistics):
         return {"n_tasks": self.size, "n_objects": sum(score.recognised.size for score in self._scores)}
 
     def _group_metrics(self, table: str) -> dict[str, dict[str, Json]]:
-        """Return the scores of each group of a table, by its name."""
+        """Return the scores of each group of a table, by the group's name."""
         positions: dict[str, list[int]] = {}
         for index, groups in enumerate(self._groups):
             positions.setdefault(groups[table], []).append(index)
@@ -288,7 +294,7 @@ def _compute_metrics(sums: Sums) -> Metrics:
 
 
 def group_order(name: str) -> tuple[float, str]:
-    """Return the sort key of a group: groups that start with a number are sorted by it.
+    """Return the sort key of a group. Groups that start with a number are sorted by that number.
 
     >>> sorted(["120-150 s", "30-60 s", "over 210 s", "0-30 s"], key=group_order)
     ['0-30 s', '30-60 s', '120-150 s', 'over 210 s']
@@ -310,5 +316,5 @@ def duration_bin(seconds: float) -> str:
 
 
 def count_group(objects: int) -> str:
-    """Return the group of a number of objects: 1, 2 or 3+."""
+    """Return the group for a number of objects: 1, 2 or 3+."""
     return str(objects) if objects < 3 else "3+"

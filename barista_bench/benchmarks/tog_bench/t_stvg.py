@@ -1,16 +1,17 @@
-"""T-STVG: which objects does a task need, when do they matter, and where are they (ToG-Bench, arXiv 2512.03666)?
+"""Define T-STVG: which objects does a task need, and when and where do they matter (ToG-Bench, arXiv 2512.03666)?
 
-The model sees frames at 0.25 per second with their times and one instruction, and gives one answer with all objects,
-their time ranges and boxes. The paper decodes greedily, once: `--temperature 0 --repetitions 1`.
+The model sees 0.25 frames per second with their times, and one instruction. It gives one answer with all objects, time
+ranges and boxes. The paper decodes greedily and only once: `--temperature 0 --repetitions 1`.
 
-Points that the paper leaves open, and our choices:
-* the format of several objects: flat lists, each entry with its object's name (`prompts/t_stvg.yaml`);
-* which annotated boxes (one per second) are compared when frames are shown every four seconds. The published scores
-  imply the choice: an answer with a box on every shown frame has one for a quarter of the seconds, so counting all of
-  them would keep vIoU below about 0.25, but models reach 0.38. So the boxes of the shown frames count
-  (`box_times=annotated` counts all);
-* the similarity from which two names are one object: option `threshold`;
-* boxes of annotations are scaled to the video on disk if its size differs from the annotated size.
+The paper leaves these points open. Our choices are:
+* The format of several objects: answers have flat lists, and each entry has its object's name (`prompts/t_stvg.yaml`).
+* The annotated boxes that count: there is one per second, but frames are shown every four seconds. The published scores
+  imply the choice. An answer with a box on every shown frame has boxes for a quarter of the seconds. If all annotated
+  boxes counted, vIoU would stay below about 0.25, but models reach 0.38. So the boxes of the shown frames count
+  (`box_times=annotated` counts all).
+* The similarity from which two names mean one object: it is the option `threshold`.
+* The size of boxes: annotated boxes are scaled to the video on disk if the video's size differs from the annotated
+  size.
 """
 
 from __future__ import annotations
@@ -72,11 +73,11 @@ from barista_bench.media.frame_choice import at_rate, evenly_spaced
 from barista_bench.media.video.readers import VideoFacts, video_facts
 
 RATE = 0.25
-"""Frames a second (paper, sections 4.1 and 7.1)."""
+"""Frames per second (paper, sections 4.1 and 7.1)."""
 
 
 ENOUGH = 0.5
-"""tIoU and vIoU from which time and place of a recognised object count as right, for people."""
+"""The tIoU and vIoU from which explanations call the time and place of a recognised object right."""
 
 
 class TSTVG(BaselineAnswers):
@@ -117,13 +118,13 @@ class TSTVG(BaselineAnswers):
 
     @cached_property
     def rules(self) -> ScoringRules:
-        """The rules for scoring answers, from the options."""
+        """Return the rules for scoring answers, which follow from the options."""
         return ScoringRules(
             Recogniser.of(self.chosen), cast("Viou", self.chosen["viou"]), cast("BoxTimes", self.chosen["box_times"])
         )
 
     def examples(self, release: Release, sampling: TogSampling) -> Iterator[Example | SkippedExample]:
-        """Yield one example per task, by video and then in the order of the files."""
+        """Yield one example per instruction, ordered by video and then by place in the files."""
         assert isinstance(release, TogRelease)
         for video_id, tasks in groupby(release.tasks, key=lambda filed: filed.task.video):
             if sampling.videos is not None and video_id not in sampling.videos:
@@ -157,9 +158,10 @@ class TSTVG(BaselineAnswers):
         return tuple(f"frame {number}, {time:.1f} s" for number, time in enumerate(shown_times(example), start=1))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return objects with intervals in seconds and boxes in pixels, read by `answers.read_answer`.
+        """Return the answered objects, with intervals in seconds and boxes in pixels, as `answers.read_answer` reads
+        them.
 
-        A truncated answer counts up to its last complete entry, under both protocols, since no code is released.
+        Under both protocols, a truncated answer counts up to its last complete entry, since no code is released.
         """
         question = InstructionInputs.read(inputs)
         answer = read_answer(text, ShownFrames(question.times, question.frame_width, question.frame_height, box_format))
@@ -168,11 +170,16 @@ class TSTVG(BaselineAnswers):
         return answer
 
     def statistics(self, samples: Sequence[Scored]) -> GroundingStatistics:
-        """Return scores of objects (O-), of tasks (T-), and strict (ST-); `O-Acc` of a sample is its fraction."""
+        """Return scores of objects (O-) and tasks (T-), and strict scores (ST-).
+
+        `O-Acc` of one sample is the fraction of its objects that are recognised.
+        """
         return statistics_of(samples, self.rules)
 
     def as_target(self, example: Example, prediction: Prediction) -> RequiredObjects | None:
-        """Return the answered objects as a target, without objects that have no box, since nothing can find them."""
+        """Return the answered objects as a target. Objects without boxes are left out, since no answer can find
+        them.
+        """
         objects = [
             RequiredObject(
                 category=item.name,
@@ -188,9 +195,11 @@ class TSTVG(BaselineAnswers):
         return RequiredObjects(objects) if objects else None
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Yield failures by the score's assignment: names, then time (tIoU) and place (vIoU) of recognised objects.
+        """Yield failures in names, and in time (tIoU) and place (vIoU) of recognised objects.
 
-        Answered objects that match no true object are repeated or hallucinated.
+        Objects are matched as in the score.
+
+        Answered objects without a true object are repeated or hallucinated.
         """
         ids, assessment = evidence_objects(example), assess(Scored(example, prediction), self.rules)
         for index, recognised in enumerate(assessment.score.recognised.tolist()):
@@ -210,7 +219,9 @@ class TSTVG(BaselineAnswers):
                 yield AnswerFailure("duplicate" if name in recognised_names else "hallucinated")
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Explain with recognised objects and their overlaps, missed objects, and answered objects without a match."""
+        """Explain an answer by recognised objects with overlaps, missed objects, and answered objects without a
+        match.
+        """
         hits, misses = [], []
         assessment = assess(Scored(example, prediction), self.rules)
         answer_of = {match: index for index, match in enumerate(assessment.matches) if match is not None}
@@ -244,11 +255,13 @@ class TSTVG(BaselineAnswers):
 
 
 SHAPE_TOLERANCE = 0.01
-"""Relative difference of aspect ratios up to which boxes are scaled to a video of another size."""
+"""The largest relative difference of aspect ratios at which boxes are scaled to a video of another size."""
 
 
 def _facts(release: TogRelease, record: VideoRecord) -> VideoFacts:
-    """Return facts of the video on disk. Raises DataError if it is missing, damaged, or has another aspect ratio."""
+    """Return facts of the video on disk. Raises DataError if the video is missing, damaged, or has another aspect
+    ratio.
+    """
     path = release.video_path(record.id)
     facts = video_facts(path, fps=record.fps if path.is_dir() else None)
     shape_ratio = facts.width * record.height / (facts.height * record.width)
@@ -312,7 +325,7 @@ def _example(
 
 
 def _required_object(item: ObjectRecord, task_kind: str, sx: float, sy: float) -> RequiredObject:
-    """Return an object of the target, its boxes scaled to the video's size: by `sx` across and `sy` down."""
+    """Return an object of the target. Its boxes are scaled to the video's size, by `sx` across and `sy` down."""
     return RequiredObject(
         category=item.category,
         kind=item.kind or task_kind,
@@ -329,7 +342,7 @@ def _times_text(item: RequiredObject) -> str:
 
 
 def _boxes_on_frames(boxes: Iterable[tuple[float, list[float]]], times: list[float]) -> Iterator[tuple[int, Xyxy]]:
-    """Yield boxes on a shown frame, with its number from 0."""
+    """Yield each box on a shown frame, with the number of the frame from 0."""
     frames = {time: frame for frame, time in enumerate(times)}
     for time, box in boxes:
         frame = frames.get(snap(time, times))

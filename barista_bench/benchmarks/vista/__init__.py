@@ -1,4 +1,4 @@
-"""ViSTa (arXiv 2411.13211): do models understand sequences of actions? Videos are matched with descriptions."""
+"""ViSTa (arXiv 2411.13211): models match videos with descriptions of sequences of actions."""
 
 from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.vista.matching import (

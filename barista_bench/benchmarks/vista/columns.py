@@ -1,13 +1,13 @@
 r"""Columns of a ViSTa example, and scores read from an answer (docs/upstream/vista.md).
 
-The released rule uses the text after the last "Final Scores". For each label it takes the lines with the label as a
-word, in either case, drops each line up to the label's last occurrence (in the same case), and takes the largest
-remaining number: of `4/5` that is 5. Numbers are matched by the released expression `(?<!_)([0-9]+(?:\.[0-9]+)?)`:
-without a sign, with or without decimals, and for digits behind an underscore all but the first (of `label_12`, 2). A
-label without a number scores -0.1.
+The released rule reads the text after the last "Final Scores". For each label it takes the lines that contain the label
+as a word, in either case. It drops the part of each line up to the last occurrence of the label in the same case. The
+largest number that remains is the score, so `4/5` gives 5. The released expression `(?<!_)([0-9]+(?:\.[0-9]+)?)`
+matches numbers with or without decimals, but no sign. After an underscore it skips the first digit, so `label_12` gives
+2. A label without a number scores -0.1.
 
-The strict reading accepts exactly the prompt's format: one line `- (label) score` for every label, with a score from 0
-to 5 (to 1 with `conversation=minecraft`).
+The strict reading accepts only the prompt's exact format: one line `- (label) score` for every label. Scores range from
+0 to 5, or from 0 to 1 with `conversation=minecraft`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from barista_bench.core.task import ParseError, Prediction
 class MatchingInputs(Inputs):
     """One video of a problem set.
 
-    `labels` and `descriptions` correspond, in the order of the set's file. `prompt_gpt` and `example_gpt` are the
-    release's texts about the set. `frame_count` is the number of shown frames.
+    `labels` and `descriptions` have the same order as the set's file. `prompt_gpt` and `example_gpt` are the release's
+    texts about the set. `frame_count` is the number of shown frames.
     """
 
     problem_set: str
@@ -37,21 +37,22 @@ class MatchingInputs(Inputs):
 
     @property
     def choices(self) -> dict[str, str]:
-        """Return label -> description."""
+        """Map each label to its description."""
         return dict(zip(self.labels, self.descriptions, strict=True))
 
 
 class MatchingTarget(Target):
-    """The labels that fit the video: one, except in Minecraft's `multilabel`."""
+    """The labels that fit the video. There is one, except in Minecraft's `multilabel` set."""
 
     labels: list[str]
 
 
 class MatchingMetadata(Metadata):
-    """The keys for grouping in analysis.
+    """The keys by which analysis groups samples.
 
-    `environment`, `level` and `type` are in the paper's words. `frames` is the requested number of frames,
-    `frame_count` the video's number. `seconds` is None if the video has no times. `shared_prefix`: see `ProblemSet`.
+    `environment`, `level` and `type` use the paper's words. `frames` is the requested number of frames, and
+    `frame_count` is the number of frames of the video. `seconds` is None if the video has no times. `ProblemSet`
+    describes `shared_prefix`.
     """
 
     split: str
@@ -72,7 +73,7 @@ class MatchingMetadata(Metadata):
 
 
 class EntryEvidence(TracedEvidence):
-    """The set's file, and the video's index in `<id>_data.json`."""
+    """The file of the set, and the video's index in `<id>_data.json`."""
 
     file: str
     entry: Int64
@@ -80,7 +81,7 @@ class EntryEvidence(TracedEvidence):
 
 HEADING = "Final Scores"
 MISSING_SCORE = -0.1
-"""The score that the released rule gives a label without one, and every label of a refused video."""
+"""The score that the released rule gives to a label without a number, and to every label of a refused video."""
 LOWEST, HIGHEST = 0, 5
 
 _NUMBER = re.compile(r"(?<!_)([0-9]+(?:\.[0-9]+)?)")
@@ -92,8 +93,8 @@ _DECORATION = re.compile(r"[\s:*#_`]*")
 class LabelScores(TypedFields):
     """A parsed answer.
 
-    `scores` follow the released rule, without the labels in `missing`, which have no score. `strict` has one score per
-    label, None if the answer's format is wrong.
+    `scores` follow the released rule. Labels without a score are in `missing` instead. `strict` has one score per
+    label, and is None if the answer's format is wrong.
     """
 
     scores: dict[str, float]
@@ -102,7 +103,7 @@ class LabelScores(TypedFields):
 
     @property
     def best(self) -> list[str]:
-        """Return the labels with the highest given score, in the order of the question."""
+        """Return the labels with the highest score in the answer, in the order of the question."""
         highest = max(self.scores.values())
         return [label for label, score in self.scores.items() if score == highest]
 
@@ -110,8 +111,8 @@ class LabelScores(TypedFields):
 def read_answer(text: str, labels: Sequence[str], highest: float = HIGHEST) -> Prediction | ParseError:
     """Return the `LabelScores` of an answer to a question with these labels, scored from 0 to `highest`.
 
-    If no label has a score there is no prediction. The released rule would still give all labels -0.1, and so do the
-    scores.
+    If no label has a score, there is no prediction. In this case the released rule gives every label -0.1, and scoring
+    does the same.
     """
     encoder_scores = read_scores(text, labels)
     if encoder_scores is not None:
@@ -124,9 +125,9 @@ def read_answer(text: str, labels: Sequence[str], highest: float = HIGHEST) -> P
 
 
 def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
-    """Return scores by the released rule; `body` is the text after the heading.
+    """Return scores by the released rule. `body` is the text after the heading.
 
-    A number too large for floats is ignored.
+    A number that is too large for a float is ignored.
     """
     lines = [line for line in body.split("\n") if _DIGIT.search(line)]
     scores = {}
@@ -141,9 +142,9 @@ def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
 
 
 def strict_scores(body: str, labels: Sequence[str], highest: float = HIGHEST) -> dict[str, float] | None:
-    """Return the scores of an answer in exactly the requested format, else None; `body` is the text after the heading.
+    """Return the scores of an answer in exactly the requested format, or None for any other format.
 
-    Fences and blank lines are allowed.
+    `body` is the text after the heading. Fences and blank lines are allowed.
     """
     lines = [line.strip() for line in body.splitlines() if not _DECORATION.fullmatch(line)]
     if len(lines) != len(labels):
@@ -156,7 +157,7 @@ def strict_scores(body: str, labels: Sequence[str], highest: float = HIGHEST) ->
 
 
 def write_answer(scores: dict[str, float]) -> str:
-    """Write scores in the prompt's format: `Final Scores`, then a line `- (label) score` each."""
+    """Write scores in the prompt's format: `Final Scores`, then one line `- (label) score` per label."""
     return "\n".join([HEADING, *(f"- ({label}) {score:g}" for label, score in scores.items())])
 
 

@@ -1,16 +1,16 @@
-"""ViSTa (arXiv 2411.13211): which of a problem set's descriptions fits a video? (paper, section 4.1 and appendix B).
+"""ViSTa (arXiv 2411.13211): which description of a problem set fits a video? (paper, section 4.1 and appendix B)
 
 A question is one video of one problem set. The model sees evenly spaced frames and scores every description of the set.
-A dual encoder scores by the cosine of its embeddings (`Task.choices`). A generative model scores in two conversations
-(it describes the frames; then, in a new conversation without the frames, it compares its description with the summaries
-and scores each from 0 to 5), or in one, by the option `conversation`. `minecraft` is the paper's prompt for that
-environment only (its figures 10 to 12).
+A dual encoder's scores are the cosines of its embeddings (`Task.choices`). A generative model scores in two
+conversations. First it describes the frames. Then, in a new conversation without the frames, it compares its
+description with the summaries and scores each from 0 to 5. The option `conversation` asks in one conversation instead.
+Its value `minecraft` is the paper's prompt, which exists only for that environment (figures 10 to 12).
 
-Single scores have no meaning. Within a problem set they pass a softmax over the descriptions and are standardised for
-each description over the videos; the best is the prediction. The score is macro-F1 within a set, averaged over sets
-(`scoring`). The score of one sample (`top1`) uses only its scores.
+A single score has no meaning. Within a problem set, the scores of a video pass a softmax over the descriptions. Then
+the scores of each description are standardised over the videos. The best description is the prediction. The score is
+macro-F1 within a set, averaged over sets (`scoring`). The score of one sample (`top1`) uses only the sample's scores.
 
-For points where the sources are silent or differ, see docs/upstream/vista.md, "What is done here".
+The sources are silent or differ on some points. docs/upstream/vista.md, "What is done here", lists these points.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from barista_bench.metrics.sequence_matching.rescaling import STANDARDISE
 
 _PACKAGE = "barista_bench.benchmarks.vista"
 _WORDING, _MINECRAFT = "matching", "minecraft"
-"""All environments are asked in the same words, so that they can be compared, unless the paper's for one are wanted."""
+"""The wording for all environments, which makes them comparable, and the paper's wording for Minecraft."""
 
 _KINDS: dict[str, FailureKind] = {
     "objects": "wrong_object",
@@ -68,11 +68,11 @@ _KINDS: dict[str, FailureKind] = {
     "actions": "wrong_verb",
     "permutation": "wrong_order",
 }
-"""Theme -> the difference of its wrong descriptions; other themes mix several differences."""
+"""Maps a theme to the way in which its wrong descriptions differ. Other themes mix several differences."""
 
 
 class Matching(ReleaseTask[EvenSampling]):
-    """The base of the tasks, which differ only in the environment."""
+    """The base class of the tasks, which differ only in the environment."""
 
     benchmark = "vista"
     version = 3
@@ -103,14 +103,14 @@ class Matching(ReleaseTask[EvenSampling]):
     metadata_type = MatchingMetadata
     evidence_type = EntryEvidence
     environment: ClassVar[str | None]
-    """The environment in the paper's words; None for all."""
+    """The environment in the paper's words; None stands for all environments."""
 
     def __init__(self, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None) -> None:
         wording = _MINECRAFT if (options or {}).get("conversation") == _MINECRAFT else _WORDING
         super().__init__(prompts or packaged_prompts(_PACKAGE, wording), options=options)
 
     def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
-        """Yield every video of every set, by the sets' ids and then in the order of their files.
+        """Yield every video of every set. Sets are sorted by id, and videos keep the order of the set's file.
 
         Raises DataError if the release is not ViSTa's.
         """
@@ -168,18 +168,18 @@ class Matching(ReleaseTask[EvenSampling]):
         )
 
     def resampling_unit(self, example: Example) -> str:
-        """Return the problem set: its videos are scored together."""
+        """Return the problem set, since the videos of a set are scored together."""
         return MatchingInputs.of(example).problem_set
 
     def choices(self, example: Example) -> Mapping[str, str]:
         return MatchingInputs.of(example).choices
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        """Return the best labels by the sample's scores."""
+        """Return the labels with the highest of the sample's scores."""
         return LabelScores.read(prediction.value).best
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        """Return the first prompt: describe the frames, or (unless `conversation=two`) describe, compare and score."""
+        """Return the first prompt: describe the frames with `conversation=two`, else describe, compare and score."""
         inputs = MatchingInputs.of(example)
         example_gpt = inputs.example_gpt if self.chosen["one_shot"] else None
         values = {"frame_count": str(inputs.frame_count), "task": inputs.prompt_gpt.strip()}
@@ -194,9 +194,9 @@ class Matching(ReleaseTask[EvenSampling]):
         return Prompt(system, (*map(ImagePart, range(len(example.frames))), TextPart(user)))
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
-        """Return the prompt after the description: compare it with the summaries and score them, without the frames.
+        """Return the second prompt: compare the description with the summaries and score them, without the frames.
 
-        A model that scores the descriptions directly, as dual encoders do, has already answered.
+        A model that scores the summaries directly, as a dual encoder does, has already answered.
         """
         inputs = MatchingInputs.of(example)
         is_done = self.chosen["conversation"] != "two" or len(answers) > 1
@@ -206,23 +206,23 @@ class Matching(ReleaseTask[EvenSampling]):
         return Prompt(self.prompts.fill()[0], (TextPart(text),))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the scores of a dual encoder, or of a generative model's text: see `columns.read_answer`."""
+        """Return the scores of a dual encoder, or the scores in a generative model's text (`columns.read_answer`)."""
         return read_answer(text, MatchingInputs.read(inputs).labels, self._highest)
 
     @property
     def _highest(self) -> int:
-        """Return the highest score in the prompt."""
+        """Return the highest score that the prompt allows."""
         return 1 if self.chosen["conversation"] == _MINECRAFT else HIGHEST
 
     def statistics(self, samples: Sequence[Scored]) -> MatchedSets:
         return MatchedSets.of(samples, str(self.chosen["standardise"]))
 
     def facets(self, example: Example) -> Fields:
-        """Return the number of fitting descriptions, and the metadata."""
+        """Return the number of descriptions that fit the video."""
         return {"fitting_descriptions": len(_reference(example))}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return failures by the sample's scores: another description is best, or others tie with the right one."""
+        """Return failures by the sample's scores: a wrong description is best, or ties with the right one."""
         best, reference = set(LabelScores.read(prediction.value).best), set(_reference(example))
         if best <= reference:
             return ()
@@ -232,11 +232,10 @@ class Matching(ReleaseTask[EvenSampling]):
         return (AnswerFailure(kind, evidence_objects(example)),)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Explain with the right and the best descriptions by the sample's scores.
+        """Explain with the right descriptions and with the best descriptions by the sample's scores.
 
-        The other videos of its set may change the prediction.
-
-        If several descriptions fit, one is enough: the others are no misses.
+        The other videos of the set may change the prediction. If several descriptions fit, one is enough, and the
+        others do not count as missed.
         """
         texts, reference = self.choices(example), _reference(example)
         answer = LabelScores.read(prediction.value) if prediction else LabelScores({}, None, [])
@@ -253,17 +252,20 @@ class Matching(ReleaseTask[EvenSampling]):
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """Write full marks for the right description: for the first of several, since only one may be best."""
+        """Write full marks for the right description.
+
+        If several fit, only the first gets full marks, since only one may be best.
+        """
         return self._full_marks_answer(example, _reference(example)[0])
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         return self._full_marks_answer(example, rng.choice(MatchingInputs.of(example).labels))
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the label that fits most of the set's other videos; the first at a tie.
+        """Return the label that fits most of the set's other videos. At a tie, the first label wins.
 
-        If every label fits one video, as in permutations, it is never this video's label. The baseline of the paper,
-        which also counts the video itself, is the score `majority_f1`.
+        If every label fits exactly one video, as in permutations, the answer is always wrong. The paper's baseline also
+        counts the video itself; it is the score `majority_f1`.
         """
         set_examples = [other for other in others if self.resampling_unit(other) == self.resampling_unit(example)]
         counts = Counter(label for other in set_examples for label in _reference(other))
@@ -275,25 +277,25 @@ class Matching(ReleaseTask[EvenSampling]):
 
 
 class VirtualHome(Matching):
-    """Videos of a simulated household, most of them stitched together from ALFRED."""
+    """Videos of a simulated household. Most of them are joined from clips of ALFRED."""
 
     name = upstream_name = environment = "virtual_home"
 
 
 class RealWorld(Matching):
-    """Filmed videos; its level 1 also has object tracking, interactions and doors."""
+    """Filmed videos. Their level 1 also has object tracking, interactions and doors."""
 
     name = upstream_name = environment = "real_world"
 
 
 class Minecraft(Matching):
-    """Recorded play. A video of its level 1 may fit several descriptions."""
+    """Recorded games. A video of level 1 may fit several descriptions."""
 
     name = upstream_name = environment = "minecraft"
 
 
 class All(Matching):
-    """All environments together: every problem set has the same weight."""
+    """All environments together. Every problem set has the same weight."""
 
     name = upstream_name = "all"
     environment = None
@@ -308,7 +310,7 @@ def _summaries(inputs: MatchingInputs) -> str:
 
 
 class _Facts(NamedTuple):
-    """A video's facts, cached during a pass over all sets: `seconds` from its first frame to its last, if known."""
+    """A video's facts. `seconds` is the time from the first frame to the last, or None if unknown."""
 
     frame_count: int
     fps: float
@@ -322,6 +324,6 @@ def _facts(release: VistaRelease, video_id: str) -> _Facts | str:
         if not path.exists():
             return "the video is absent"
         facts = video_facts(path)
-    except DataError as error:  # a VideoError too
+    except DataError as error:  # includes VideoError
         return f"the video cannot be used: {error}"
     return _Facts(facts.frame_count, facts.fps, facts.duration if facts.has_times else None)

@@ -1,8 +1,8 @@
 """Counterparts of the paper's figures 3 to 5 and 13 to 17, from any number of models' samples.
 
-Every value is the unweighted mean of macro-F1 over problem sets with the released 95% interval (mean +- 1.96 standard
-errors over sets); a model's runs are averaged within each set first. The baseline answers every video of a set with the
-most frequent right label.
+Every value is the unweighted mean of macro-F1 over problem sets. Its 95% interval is the released one: mean +- 1.96
+standard errors over sets. A model's runs are first averaged within each set. The baseline answers every video of a set
+with the set's most frequent right label.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _BAR_NOTE = f"{_NOTE} Figures 13b, 14b and 15b split the same by the release's o
 _CLUTTERED_TABLE = "object"
 """The release's type of the two problem sets that figure 17 compares."""
 _SUFFIX = re.compile(r" \([^()]*\)$")
-"""The text that a report puts behind the name of a model with several runs."""
+"""The text that a report adds to the name of a model with several runs."""
 
 
 def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
-    """Return one table over all, and charts for which there are samples."""
+    """Return one table over all problem sets, and the charts for which there are samples."""
     sets = set_means(samples)
     if sets.empty:
         return []
@@ -59,10 +59,11 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
 
 
 def set_means(samples: Sequence[ModelSamples]) -> pd.DataFrame:
-    """Return a row for each problem set of each model, in the order of the paper: by environment, level, theme.
+    """Return a row per problem set and model, in the order of the paper: by environment, level, theme.
 
-    `f1` and `majority` (of the baseline) are means over runs. A model that saw several numbers of frames is as many
-    models by `name`, in the order of `at`. Each has a set once, even if several tasks ask for it.
+    `f1` and `majority` (the baseline's score) are means over runs. A model that saw several numbers of frames counts as
+    several models, with different values of `name`, in the order of `at`. Each model has a set once, even if several
+    tasks ask for the set.
     """
     import pandas as pd
 
@@ -109,16 +110,16 @@ def _names(sets: pd.DataFrame) -> list[str]:
 
 
 def _distinct_sets(sets: pd.DataFrame) -> pd.DataFrame:
-    """Return each set once, over all models."""
+    """Return each set once, whatever the number of models."""
     return sets.drop_duplicates("set_id", keep="last")
 
 
 def _table(sets: pd.DataFrame) -> Table:
-    """Return figures 3, 4 and 13 to 15 in one table: a row for each environment, level and type."""
+    """Return figures 3, 4 and 13 to 15 as one table with a row for each environment, level and type."""
     names = _names(sets)
 
     def cells(group: pd.DataFrame) -> list[Value]:
-        """Return the number of sets, each model's mean over its sets, and the baseline's mean."""
+        """Return the number of sets, each model's mean over the sets that it answered, and the baseline's mean."""
         distinct_sets = _distinct_sets(group)
         models = (_cell(group[group["name"] == name]["f1"]) for name in names)
         return [len(distinct_sets), *models, _cell(distinct_sets["majority"])]
@@ -137,7 +138,7 @@ def _cell(values: pd.Series[float]) -> Value:
 
 
 def _chart(title: str, sets: pd.DataFrame, x: str) -> Table:
-    """Return lines by level, or bars by environment and theme."""
+    """Return a line chart by level, or a bar chart by environment and theme."""
     series = {name: _series(sets[sets["name"] == name], x) for name in _names(sets)}
     series[BASELINE] = _series(_distinct_sets(sets), x, "majority")
     if x == "level":
@@ -146,14 +147,16 @@ def _chart(title: str, sets: pd.DataFrame, x: str) -> Table:
 
 
 def _series(sets: pd.DataFrame, x: str, y: str = "f1") -> dict[float | str, Value]:
-    """Return the means of sets, grouped by x."""
     return {
         index if isinstance(index, str) else int(index): _cell(part[y]) for index, part in sets.groupby(x, sort=False)
     }
 
 
 def _frame_charts(sets: pd.DataFrame) -> list[Table]:
-    """Return figures 5 and 16, if a model saw different numbers of frames: general sets, and level 1 by theme."""
+    """Return figures 5 and 16 if a model saw different numbers of frames.
+
+    Figure 5 shows general sets, and figure 16 shows level 1 by theme.
+    """
     by_frames = sets.assign(model=sets["model"].str.replace(_SUFFIX, "", regex=True)).sort_values("at", kind="stable")
     by_frames = by_frames.drop_duplicates(["model", "frames", "set_id"])
     by_frames = by_frames[by_frames.groupby("model")["frames"].transform("nunique") > 1].sort_index()
@@ -179,7 +182,7 @@ def _frame_charts(sets: pd.DataFrame) -> list[Table]:
 
 
 def _table_chart(sets: pd.DataFrame) -> list[Table]:
-    """Return figure 17: the object picked up from a cluttered table, in a simulation (habitat) and filmed (real)."""
+    """Return figure 17: an object is picked up from a cluttered table, simulated (habitat) or filmed (real)."""
     cluttered = sets[sets["release_type"] == _CLUTTERED_TABLE]
     cluttered = cluttered.assign(place=[words(set_id.rpartition("/")[2]) for set_id in cluttered["set_id"]])
     series = {name: _series(cluttered[cluttered["name"] == name], "place") for name in _names(cluttered)}

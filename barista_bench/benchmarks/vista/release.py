@@ -1,11 +1,12 @@
-"""A ViSTa release (arXiv 2411.13211), read and checked: problem sets, their videos, and `metadata.csv` beside them.
+"""Reads and checks a ViSTa release (arXiv 2411.13211): problem sets, their videos, and `metadata.csv`.
 
     metadata.csv                                     a row for each video, set and fitting description
     tasks/<environment>/<level>/<type>/<id>.yaml     descriptions, and texts for a generative model
     tasks/<environment>/<level>/<type>/<id>_data.json   which video fits which description
 
-The two files of a set define the questions; the table is compared with them. Names starting with `_` are drafts of the
-release's authors and are skipped. A bad entry loses only that entry, a bad file its set; both are listed in `problems`.
+The two files of a set define the questions. The table is only compared with these files. Names that start with `_` are
+drafts of the release's authors and are skipped. A bad entry is left out, and a bad file loses its set. `problems` lists
+both.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ if TYPE_CHECKING:
 
 TASKS_FOLDER, TABLE, ENTRIES_END = "tasks", "metadata.csv", "_data.json"
 MULTILABEL = frozenset({"minecraft/foundation/multilabel"})
-"""The sets whose videos may fit several descriptions. Elsewhere a label with a comma is a mistake."""
+"""The sets whose videos may fit several descriptions. In other sets, a label with a comma is a mistake."""
 
 COUNTED_BY = ("environment", "level", "type", "release_level", "release_type")
 MAX_SETS = 100_000
 MAX_VIDEOS = 100_000
-"""Limit of videos per set."""
+"""Maximum number of videos per set."""
 _LABEL = re.compile(r"\w[\w.\-]{0,99}")
 _LEVEL = re.compile(r"level_([1-9])")
 _MAX_TEXT = 20_000
@@ -65,13 +66,13 @@ _REFETCH = "compare with the release, or fetch it again"
 
 @dataclass(slots=True)
 class VistaRelease(AnnotationRelease):
-    """A release, read and checked.
+    """A release after reading and checking.
 
-    `root` is the folder with `tasks`, and `<environment>/<path>` lies below `videos`.
+    `root` is the folder with `tasks`. Videos are at `<environment>/<path>` below `videos`.
 
     Args:
-        sets: by their ids, in their order.
-        rows: of `metadata.csv`, by the set's id; empty without such a table.
+        sets: problem sets by id, sorted by id.
+        rows: rows of `metadata.csv` by the set's id; empty without such a table.
         unused_files: files below `tasks` that belong to no set, e.g. drafts (`_template.yaml`).
     """
 
@@ -83,7 +84,7 @@ class VistaRelease(AnnotationRelease):
 def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
     """Read a release. `root` is its folder `data`, or the parent of that folder.
 
-    Raises DataError if the folder has no release, or nothing in it can be used.
+    Raises DataError if the folder has no release, or if the release has no usable problem set.
     """
     folder = next((path for path in (root, root / "data") if (path / TASKS_FOLDER).is_dir()), None)
     if folder is None:
@@ -116,7 +117,7 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
 
 
 def _description_files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
-    """Return description files of sets below `tasks`, sorted, and all other files."""
+    """Return the sorted description files of sets below `tasks`, and the files that belong to no set."""
     names, others = [], []
     for path in sorted(path for path in tasks.rglob("*") if not path.is_dir()):
         relative = path.relative_to(tasks)
@@ -131,7 +132,7 @@ def _description_files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog) -> ProblemSet:
-    """Return the problem set of an id. Raises RecordError if it is unusable; faults that do not matter are logged."""
+    """Return the problem set of an id, and log faults that do not matter. Raises RecordError if the set is unusable."""
     parts = set_id.split("/")
     level = _level_of(parts[1]) if len(parts) > 2 else None
     if level is None or parts[0] not in ENVIRONMENTS:
@@ -167,7 +168,7 @@ def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog)
 
 
 def _level_of(folder: str) -> int | None:
-    """Return the level of a release's folder; None for other folders.
+    """Return the level that a folder of the release stands for; None for other folders.
 
     >>> _level_of("extrapyramidal"), _level_of("level_8"), _level_of("level_x")
     (1, 8, None)
@@ -187,7 +188,7 @@ def _descriptions(prompts: Mapping[str, str], log: ProblemLog) -> dict[str, str]
 
 
 def _set_videos(path: Path, descriptions: Mapping[str, str], set_id: str, log: ProblemLog) -> dict[str, LabelledVideo]:
-    """Return the usable entries of a set, by video."""
+    """Return the usable entries of a set by video id."""
     videos: dict[str, LabelledVideo] = {}
     entries = [entry for placed in read_values(path, log) for entry in elements(placed.value, log)]
     if len(entries) > MAX_VIDEOS:
@@ -229,7 +230,7 @@ def _metadata(content: object, log: ProblemLog) -> SetMetadata:
 
 
 def _warn_of_oddities(problem_set: ProblemSet, log: ProblemLog) -> None:
-    """Warn of oddities that lose no data, but change scores."""
+    """Warn of oddities that lose no data but change scores."""
     used_labels = {label for video in problem_set.videos for label in video.labels}
     unused = [label for label in problem_set.descriptions if label not in used_labels]
     if unused:
@@ -242,7 +243,7 @@ def _warn_of_oddities(problem_set: ProblemSet, log: ProblemLog) -> None:
 
 
 def _read_table(root: Path) -> tuple[dict[str, list[MetadataRow]], list[Problem]]:
-    """Return rows by set id. An absent or broken table loses only the comparison."""
+    """Return the table's rows by set id. If the table is missing or broken, only the comparison is lost."""
     rows: dict[str, list[MetadataRow]] = {}
     try:
         for row in read_rows(root / TABLE):
@@ -254,7 +255,7 @@ def _read_table(root: Path) -> tuple[dict[str, list[MetadataRow]], list[Problem]
 
 
 def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterator[Problem]:
-    """Yield problems where the table's rows of a set differ from the set's files."""
+    """Yield a problem for each point on which the table's rows of a set differ from the set's files."""
 
     def warning(what: str, remedy: str = _REFETCH) -> Problem:
         return Problem("warning", TABLE, problem_set.set_id, what, remedy)
@@ -282,16 +283,16 @@ def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterat
 
 
 def _fault(error: DataError, root: Path) -> str:
-    """Return the fault, without the remedy and the root, which a problem contains itself."""
+    """Return the fault without its remedy and without the root, because a problem states both itself."""
     return str(error).partition(". Fix:")[0].replace(f"{root}/", "")
 
 
 def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "type")) -> pd.DataFrame:
-    """Count the content of a release: a row for each group of problem sets, sorted.
+    """Count the content of a release, with a sorted row for each group of problem sets.
 
-    Columns: `by` (any of `COUNTED_BY`; empty for one row over all), and the group's number of `problem_sets`, `rows`
-    (of metadata.csv), `entries` (a video in a set), `videos` (each once) and `labels` (descriptions). Raises
-    ConfigError if a name in `by` is not in `COUNTED_BY`.
+    The first columns are the names in `by` (any of `COUNTED_BY`; an empty `by` gives one row over all sets). The other
+    columns count the group's `problem_sets`, `rows` of metadata.csv, `entries` (videos within sets), different
+    `videos`, and `labels` (descriptions). Raises ConfigError if a name in `by` is not in `COUNTED_BY`.
     """
     import pandas as pd
 
@@ -310,7 +311,7 @@ def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "
         for problem_set in release.sets.values()
     )
     aggregation = dict.fromkeys(("problem_sets", "rows", "entries", "labels"), "sum")
-    # Sets share videos, so that their numbers do not add up.
+    # Sets share videos, so their numbers of videos cannot be added.
     grouped = table.groupby(list(by) or (lambda _: "all"), sort=True).agg(
         {**aggregation, "videos": lambda videos: len(set().union(*videos))}
     )

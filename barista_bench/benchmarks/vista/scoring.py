@@ -1,10 +1,10 @@
-"""The scores of samples: macro-F1 of each problem set and means over sets, by the metric `sequence_matching`.
+"""Scores samples by macro-F1 of each problem set and by means over sets, with the metric `sequence_matching`.
 
-Two points are special to a run of the benchmark. First, a set may be incomplete if videos are absent: it is scored over
-the available videos and counted as incomplete. If all available videos have one label, standardised scores of the right
-answer tie, and the set is not scored. Second, in Minecraft's first set a video fits several descriptions: a prediction
-of any of them is right, and any other is a mistake about the first of them. The released code's rule for this is not
-known.
+Two points are special to a run of the benchmark. First, a set is incomplete if videos are missing. It is scored over
+the available videos and counted as incomplete. If all available videos have the same label, the standardised scores of
+the right answer tie, and the set is not scored. Second, a video of Minecraft's first set may fit several descriptions.
+A prediction of any of these is right. Any other prediction is a mistake about the first fitting description. The rule
+of the released code for this case is not known.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from barista_bench.metrics.sequence_matching.scoring import macro_f1, mean_with_
 
 GROUPED_BY = ("environment", "level", "type")
 LabelRow = list[float | None]
-"""A score for each label of a set, in the order of its labels; None for a label without a score."""
+"""A score for each label of a set, in the set's order of labels; None for a label without a score."""
 
 
 class AnsweredVideo(NamedTuple):
-    """One sample: the indices of the fitting labels, and scores by either reading, None without scores.
+    """One sample: the indices of the fitting labels, and the scores of the released and of the strict reading.
 
-    `top1` is 1 if a right description has the highest of the sample's scores, shared between ties.
+    A reading without scores is None. `top1` is the share of right descriptions among those with the highest score.
     """
 
     inputs: MatchingInputs
@@ -62,11 +62,12 @@ class AnsweredVideo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MatchedSet:
-    """One problem set of one run. `f1` is None if it cannot be scored: only one video, or only one label is left.
+    """One problem set of one run.
 
-    Macro-F1 by the released reading, by the strict reading (a video without it is wrong), and of always answering the
-    most frequent right label. `unread` counts videos without a readable answer, `ties` videos with several best labels,
-    where the first counts.
+    `f1` is macro-F1 of the released reading. It is None if the set cannot be scored, because only one video or only one
+    label remains. `strict` is macro-F1 of the strict reading, where a video without strict scores is wrong. `majority`
+    is macro-F1 of always answering the most frequent right label. `unread` counts videos without a readable answer.
+    `ties` counts videos with several best labels. In this case the first label counts.
     """
 
     set_id: str
@@ -84,11 +85,11 @@ class MatchedSet:
 
 
 class MatchedSets(SampleStatistics):
-    """Means over the problem sets of a run, and over its samples. `sets` are in order of appearance.
+    """Means over the problem sets of a run, and over the run's samples. `sets` are in order of appearance.
 
     Args:
         videos: (S,) the samples, in any order.
-        standardise: how scores are made comparable, as in `sequence_matching`; by default the released rule.
+        standardise: how scores are made comparable (see `sequence_matching`). The default is the released rule.
     """
 
     def __init__(self, videos: Sequence[AnsweredVideo], standardise: str = "label") -> None:
@@ -117,17 +118,18 @@ class MatchedSets(SampleStatistics):
         return MatchedSets([self._videos[index] for index in samples], self._standardise)
 
     def scores(self) -> dict[str, Floats]:
-        """Return `top1` by each sample's scores, and True if its answer can be read strictly."""
+        """Return `top1` of each sample, and whether the sample's answer can be read strictly."""
         return self._means.scores()
 
     def compute_metrics(self, weights: Floats) -> Metrics:
-        """Return `macro_f1` by the released and by the strict reading, and of the majority baseline; means of samples.
+        """Return macro-F1 of the released reading, the strict reading and the majority baseline, and sample means.
 
-        Resamples take complete sets (`Task.resampling_unit`): a set taken twice counts twice, with its score. If
-        resamples take a part of a set's samples (models that change sides), that part is scored as a separate set.
+        Resamples take complete sets (`Task.resampling_unit`). A set that is taken twice counts twice, with the same
+        score. If a resample takes only a part of a set's samples (models that change sides), that part is scored as a
+        separate set.
         """
         names = {"macro_f1": "f1", "macro_f1_strict": "strict", "majority_f1": "majority"}
-        if len(weights) == 1 and (weights == 1).all():  # exactly, as the metric sums
+        if len(weights) == 1 and (weights == 1).all():  # the same exact sum as in the metric
             means = {name: _mean(getattr(each, attribute) for each in self.sets) for name, attribute in names.items()}
             exact = {name: np.array([np.nan if value is None else value]) for name, value in means.items()}
             return {**exact, **self._means.compute_metrics(weights)}
@@ -142,7 +144,7 @@ class MatchedSets(SampleStatistics):
         return {**means_of_resamples, **self._means.compute_metrics(weights)}
 
     def tables(self) -> dict[str, Any]:
-        """Return the paper's interval over sets, counts, and the same by environment, level and type."""
+        """Return the paper's interval over sets and counts, for all sets and by environment, level and type."""
         if not self.sets:
             return {}
         overall = {name: value for name, value in set_metrics(self.sets).items() if name != "coverage"}
@@ -156,9 +158,9 @@ class MatchedSets(SampleStatistics):
     def _parts(
         self, matched: MatchedSet, positions: Sequence[int], weights: Floats
     ) -> Iterator[tuple[MatchedSet, Floats]]:
-        """Yield (score, (D,) how often each draw counts it): the parts of a set that draws take together.
+        """Yield the parts of a set that resamples take together, as (scored part, (D,) number of times it is taken).
 
-        `positions` are (R,) of the set's samples, `weights` (D, R).
+        `positions` (R,) index the set's samples. `weights` are (D, R).
         """
         if (weights == weights[:, :1]).all():
             yield matched, weights[:, 0]
@@ -169,22 +171,23 @@ class MatchedSets(SampleStatistics):
                 continue
             takes_pattern = (pattern_of_resample.reshape(-1) == index).astype(np.float64)
             counts = {int(count) for count in pattern if count}
-            # Taken alike, a part counts as often as it is taken; taken unevenly, its samples repeat within one set.
+            # If all samples of a part are taken equally often, the part counts that often. Otherwise they repeat within
+            # one set.
             repeats = pattern.astype(int) if len(counts) > 1 else (pattern > 0).astype(int)
             part = [self._videos[sample] for sample in np.repeat(positions, repeats)]
             yield (match_set(part, self._standardise), takes_pattern * (counts.pop() if len(counts) == 1 else 1))
 
 
 def match_set(videos: Sequence[AnsweredVideo], standardise: str = "label") -> MatchedSet:
-    """Score the samples of one problem set. By the released reading a label without a score has -0.1."""
+    """Score the samples of one problem set. In the released reading, a label without a score has -0.1."""
     first, references = videos[0], [video.reference for video in videos]
     scores, strict_scores = [video.scores for video in videos], [video.strict for video in videos]
     f1, ties = _set_score(scores, references, MISSING_SCORE, standardise)
-    # An answer that is exactly as asked reads the same both ways; encoders' answers always do.
+    # An answer in exactly the requested format has the same scores in both readings. This always holds for encoders.
     reads_same = scores == strict_scores and None not in scores
     strict = f1 if reads_same else _set_score(strict_scores, references, "wrong", standardise)[0]
     if len(videos) < first.metadata.set_videos and len({label for reference in references for label in reference}) < 2:
-        f1 = strict = None  # the first label would decide the right answer
+        f1 = strict = None  # the order of labels would decide
     return MatchedSet(
         set_id=first.inputs.problem_set,
         metadata=first.metadata,
@@ -200,7 +203,7 @@ def match_set(videos: Sequence[AnsweredVideo], standardise: str = "label") -> Ma
 def _set_score(
     rows: Sequence[LabelRow | None], references: Sequence[tuple[int, ...]], missing: str | float, standardise: str
 ) -> tuple[float | None, int]:
-    """Return (macro-F1, ties) of one set."""
+    """Return macro-F1 and the number of ties of one set."""
     problem = LabelledScores.build(rows, [reference[0] for reference in references])
     score = score_set(problem, missing=missing, standardise=standardise)
     if any(len(reference) > 1 for reference in references) and score.macro_f1 is not None:
@@ -210,14 +213,14 @@ def _set_score(
 
 
 def _predicted_or_first(references: Sequence[tuple[int, ...]], predictions: Sequence[int | None]) -> list[int]:
-    """Return the true label of each video: of several the predicted label, else the first."""
+    """Return the true label of each video. If several fit, it is the predicted label if that fits, else the first."""
     return [
         guess if guess in reference else reference[0] for reference, guess in zip(references, predictions, strict=True)
     ]
 
 
 def majority_f1(references: Sequence[tuple[int, ...]]) -> float:
-    """Return macro-F1 of answering every video with the most frequent right label; the lowest at a tie.
+    """Return macro-F1 of answering every video with the most frequent right label. At a tie, the lowest label wins.
 
     >>> majority_f1([(0,), (1,), (1,)]), majority_f1([(0, 1), (1,)])
     (0.4, 1.0)
@@ -228,9 +231,9 @@ def majority_f1(references: Sequence[tuple[int, ...]]) -> float:
 
 
 def set_metrics(sets: Sequence[MatchedSet]) -> dict[str, Json]:
-    """Return unweighted means over sets with the released 95% interval, and their counts.
+    """Return unweighted means over sets with the released 95% interval, and counts.
 
-    Undefined scores (no set can be scored; the interval of one set) are left out.
+    Undefined scores are left out: the mean if no set can be scored, and the interval of a single set.
     """
     interval = mean_with_interval([each.f1 for each in sets if each.f1 is not None])
     videos = sum(each.videos for each in sets)

@@ -1,1 +1,1 @@
-"""Texts that models write about a graph or its items: questions of temporal VQA, and reworded items."""
+"""Texts that models write about a graph or about generated items: questions of temporal VQA, and reworded items."""

@@ -1,25 +1,24 @@
 """Check a model's texts: a question with its answer, and reworded texts of an item.
 
-For questions, the release uses a readable pair with a long enough answer, and asks once. `protocol="paper"` also
-requires that the pair states exactly the annotated changes (`pair_fault`). Words are compared by their roots, so
+For questions, the release asks once and uses a pair that is readable and has a long enough answer. `protocol="paper"`
+also requires that the pair states exactly the annotated changes (`pair_fault`). Words are compared by their roots, so
 `placing the cup` matches `Place cup`. An answer must name the subject and the objects of each change, and the change
 itself if it has a separate name (opened, started extracting). Neither the question nor the answer may name an object
-category, a colour or a state that is not part of the changes. No word list can find other inventions of a model, such
-as a manner or a reason.
+category, a colour or a state that is not part of the changes. Other inventions of a model, such as a manner or a
+reason, cannot be found by a list of words.
 
 Reworded texts must have the meaning of the item's texts. They may be rephrased under these conditions:
 
-* The words stay, except for endings and the words in `FREE`, which carry no information about a scene; so nothing is
-left
-  out or invented.
-* Names, sides, negations and words of order stay in their order, and so do verbs and words of place, numbers and times,
-  and values, which stay letter by letter. Names may change places only in a text with a single claim (a hand on an
+* The words stay, except for endings and the words in `FREE`, which carry no information about a scene. So nothing is
+  left out or invented.
+* Names, sides, negations and words of order stay in their order. So do verbs, words of place, numbers and times. Values
+  also stay in order, and keep every letter. Names may change places only in a text with a single claim (a hand on an
   object, an object in a place).
 * The claims that EgoCoT's checker reads in both (`claims_of`) are the same: who does what to what.
 * A choice that is only a name does not change.
-* No two choices are alike, and the right ones do not become conspicuous by their length.
+* No two choices are alike, and the right choices do not become conspicuous by their length.
 
-Grammar and style are not checked. No complaint reveals the right choice, since the writer reads it.
+Grammar and style are not checked. Complaints do not reveal the right choice, since the writer reads them.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _SYNONYMS = {"start": ("start", "begin", "began"), "stop": ("stop", "end", "fini
 
 
 def root(word: str) -> str:
-    """Return a word without its endings, crudely; only equality of roots is meaningful.
+    """Return a word without its endings, by crude rules. Roots are only meant to be compared for equality.
 
     >>> [root(word) for word in ("placing", "Place", "pressed", "presses", "putting", "cups", "closed")]
     ['plac', 'plac', 'pres', 'pres', 'put', 'cup', 'clos']
@@ -79,7 +78,7 @@ def roots(text: str) -> list[str]:
 
 
 def read_pair(text: str) -> QaPair | Unusable:
-    r"""Parse the pair in a reply as the release does: a JSON object, or the first of a list, perhaps in a code fence.
+    r"""Parse the pair in a reply as the release does: a JSON object, or a list's first entry, perhaps in a code fence.
 
     >>> read_pair('```json\n[{"question": "What opens?", "answer": "The lid.", "category": "state_change"}]\n```')
     {'question': 'What opens?', 'answer': 'The lid.', 'category': 'state_change'}
@@ -107,17 +106,17 @@ def read_pair(text: str) -> QaPair | Unusable:
 
 
 def length_fault(pair: QaPair) -> str:
-    """Return the reason why the release drops a readable pair; empty if it keeps it."""
+    """Return the reason why the release drops a readable pair; empty if the release keeps the pair."""
     words = len(pair["answer"].split())
     return f"the answer has {words} words, fewer than {FEWEST_WORDS}" if words < FEWEST_WORDS else ""
 
 
 def pair_fault(pair: QaPair, category: Category, changes: Sequence[Change], domain: Domain | None = None) -> str:
-    """Return the fault of a pair: additions to the changes, or omissions; empty without fault.
+    """Return the fault of a pair: it adds to the changes, or omits some of them. The text is empty without a fault.
 
     Args:
-        domain: its categories and values may be named only if the changes have them; None: those of coffee, and
-            the states of the release.
+        domain: the domain whose categories and values may be named only if the changes have them. None stands for the
+            categories of coffee making and the states of the release.
     """
     if pair["category"] != category:
         return f"the category is {pair['category']!r}, not {category!r}"
@@ -131,7 +130,7 @@ def pair_fault(pair: QaPair, category: Category, changes: Sequence[Change], doma
 
 
 def missing_changes(answer: str, changes: Sequence[Change]) -> list[str]:
-    """Return the changes that the answer does not name, in words."""
+    """Return, in words, the changes that the answer does not name."""
     words = set(roots(answer))
     missing: list[str] = []
     for change in changes:
@@ -146,7 +145,7 @@ def missing_changes(answer: str, changes: Sequence[Change]) -> list[str]:
 def foreign_names(text: str, changes: Sequence[Change], domain: Domain | None = None) -> list[str]:
     """Return object categories, colours and states in a text that are not part of the changes.
 
-    With a domain, all of its values are checked.
+    With a domain, all values of the domain are checked.
     """
     texts = [part for c in changes for part in (c.subject, c.kind, c.value, *c.objects)]
     change_roots = {word for part in texts for word in roots(part)}
@@ -158,7 +157,7 @@ def foreign_names(text: str, changes: Sequence[Change], domain: Domain | None = 
 
 
 CHECKS_VERSION = 1
-"""Increased with every change of these checks."""
+"""Must be increased with every change of these checks."""
 FREE = frozenset(
     """a an the this that these those which what who is are was were be being do does did it its there of at to by and
     person someone somebody they their them he she his her moment time video clip""".split()  # noqa: SIM905
@@ -167,7 +166,7 @@ FREE = frozenset(
 SIDE_WORDS = frozenset({"left", "right", "upper", "lower", "hand"})
 DIRECTIONS = frozenset({"into", "onto", "from", "with", "over"})
 EXTRA_WORDS = 6
-"""Number of words that a text may have in addition to its template's."""
+"""Maximum number of words that a text may have more than its template."""
 _TOKEN = re.compile(r"\d+(?:[:.]\d+)*|[^\W\d_]+")
 _STOPS = ".?!"
 
@@ -186,15 +185,15 @@ class ItemTexts:
 
 @dataclass(frozen=True)
 class WordingChecker:
-    """A checker of reworded texts about one domain."""
+    """Checks reworded texts with the words of one domain."""
 
     domain: Domain
 
     def fault(self, new: ItemTexts, old: ItemTexts, correct: Sequence[int]) -> str:
-        """Return the fault of a new wording, its kind before a colon; empty if it can be used.
+        """Return the fault of a new wording, with its kind before a colon; empty if the wording can be used.
 
         Args:
-            old: the template's texts.
+            old: texts of the template.
             correct: indices of the right choices.
         """
         if len(new.choices) != len(old.choices):
@@ -212,7 +211,7 @@ class WordingChecker:
         return ""
 
     def words_to_keep(self, texts: ItemTexts) -> list[str]:
-        """Return names, numbers and times in the texts, which must stay, as written; each once, in order."""
+        """Return the names, numbers and times in the texts, which must stay as written, each once and in order."""
         names = [
             text[piece.start : piece.end]
             for text in texts.all
@@ -248,9 +247,9 @@ class WordingChecker:
         return ""
 
     def _words_in_order(self, text: str, is_single: bool) -> tuple[list[str], ...]:
-        """Return words that must stay in their order: verbs, numbers, values and names.
+        """Return the words that must keep their order: verbs, numbers, values and names.
 
-        Values stay letter by letter (`filled` is not `being filled`). The names of a single claim are left out.
+        Values must keep every letter (`filled` is not `being filled`). The names of a single claim are left out.
         """
         words = _words(text)
         verbs = [word for word in words if word in self._verb_roots]
@@ -259,13 +258,13 @@ class WordingChecker:
         return verbs, numbers, self._values.findall(text.casefold()), things
 
     def _claims(self, text: str) -> list[Claim]:
-        """Return the claims of a text, except names and times, which are words that stay."""
+        """Return the claims of a text, except claims of names and times, which are words that stay."""
         claims = claims_of(text, self._vocabulary, terms=self._terms)
         return [claim for claim in claims if claim.kind not in ("object", "time")]
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """Categories and other names of objects."""
+        """Return the categories and other names of objects."""
         kinds = self.domain.attributes.get("type")
         nouns = (noun for group in self.domain.nouns for noun in group)
         return frozenset((*self.domain.categories, *nouns, *(kinds.values if kinds else ())))
@@ -284,13 +283,13 @@ class WordingChecker:
 
     @cached_property
     def _values(self) -> re.Pattern[str]:
-        """Values of attributes, the longest first."""
+        """Return a pattern for the values of attributes, the longest first."""
         values = {value for name, words in self.domain.attributes.items() if name != "type" for value in words.values}
         return re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(values, key=lambda v: (-len(v), v))))})\b")
 
     @cached_property
     def _thing_roots(self) -> frozenset[str]:
-        """Roots of words whose order determines the meaning."""
+        """Return the roots of words whose order determines the meaning."""
         values = (value for attribute in self.domain.attributes.values() for value in attribute.values)
         words = (word for text in (*self._names, *values) for word in _words(text))
         return frozenset((*words, *SIDE_WORDS, *map(root, NEGATIONS), *map(root, _ORDER_WORDS)))
@@ -308,7 +307,7 @@ _ORDER_WORDS = "first second third then later after before finally last next onc
 
 
 def _words(text: str) -> list[str]:
-    """Return roots of the words that must stay, and numbers, in order.
+    """Return the roots of words that must stay, and the numbers, in order.
 
     >>> _words("At 00:12.00, which object is the right hand touching?")
     ['00:12.00', 'object', 'right', 'hand', 'touch']
@@ -326,7 +325,7 @@ def _first_word(roots: Counter[str], text: str) -> str:
 
 
 def _telltale_length(choices: Sequence[str], correct: Sequence[int]) -> str:
-    """Whether the right choices are all longer or all shorter than the others, in words."""
+    """Return "longest" or "shortest" if all right choices have more, or fewer, words than all wrong choices."""
     lengths = [len(choice.split()) for choice in choices]
     right = [length for index, length in enumerate(lengths) if index in correct]
     wrong = [length for index, length in enumerate(lengths) if index not in correct]

@@ -1,4 +1,4 @@
-"""The settings of models that write texts, one table each, as `runs.ask.config` has them for runs."""
+"""The settings of models that write texts, in tables like those for runs in `runs.ask.config`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from barista_bench.runs.ask.config import Count, ModelSettings, Texts
 
 
 class QuestionConfig(ModelSettings):
-    """Settings of a writer of questions. The descriptions are the help texts of the command line."""
+    """Settings of a model that writes questions. The descriptions are the help texts of the command line."""
 
     model: str = Field(description="The writer: served:NAME, a local checkpoint folder or a Hub id.")
     source: str = Field(description="Data root of a release: one folder a video.")
@@ -38,7 +38,7 @@ class QuestionConfig(ModelSettings):
 
 
 class RewordConfig(ModelSettings):
-    """Settings of a writer that rewords generated items.
+    """Settings of a model that rewords generated items.
 
     The descriptions are the help texts of the command line.
     """

@@ -1,12 +1,12 @@
-"""Questions of temporal VQA, written by a model from the changes of a clip (BARISTA release, and paper A.3.3).
+"""Lets a model write questions of temporal VQA from the changes of a clip (BARISTA release, and paper A.3.3).
 
     <out>/replies.jsonl             one line per reply: log, cache and resume
     <out>/provenance.json           the writer, prompt, settings, date and videos
     <out>/<video>_qa_pairs.jsonl    the usable questions, in the release's cache format
 
-Clips and categories are sampled over all videos without such a file, as in the task; each has one call. `checks.py`
-selects the usable replies; with `protocol="paper"` a refused reply is requested again with the reason, under another
-seed. `TemporalSampling.pairs` reads the questions.
+Clips and categories are sampled, as in the task, over all videos without a file of questions. Each sampled pair has one
+call. `checks.py` selects the usable replies. With `protocol="paper"`, a refused reply is requested again with the
+reason and another seed. `TemporalSampling.pairs` reads the questions.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ MEANINGS: Mapping[Category, str] = {
 
 @dataclass(slots=True)
 class QuestionSession(AskCounts):
-    """One start. `refusals` lists, for each abandoned question, the fault of its last reply."""
+    """One start of the command. `refusals` has the fault of the last reply for each abandoned question."""
 
     folder: Path
     wanted: int = 0
@@ -72,7 +72,7 @@ class QuestionSession(AskCounts):
 
 @dataclass(slots=True)
 class _PlannedQuestion(PendingReply[QaPair]):
-    """A question to be written: its clip and changes."""
+    """A question to be written, with its clip and changes."""
 
     video_id: str
     keyframes: Keyframes
@@ -92,8 +92,8 @@ class _PlannedQuestion(PendingReply[QaPair]):
 class _Provenance(msgspec.Struct):
     """The writer of a folder's questions.
 
-    `open` are the videos of a start without all replies: the next start samples from them, and so plans the same
-    questions.
+    `open` are the videos of a start that did not get all replies. The next start samples from these videos, so it plans
+    the same questions.
     """
 
     identity: dict[str, Any]
@@ -104,12 +104,12 @@ class _Provenance(msgspec.Struct):
 
 
 def write_questions(config: QuestionConfig, model: Model | None = None) -> QuestionSession:
-    """Ask for a question about each sampled clip and category, and write the usable ones. Start again to resume.
+    """Ask for a question about each sampled clip and category, and write the usable questions. Start again to resume.
 
-    Videos with a file are skipped; a video without usable questions gets an empty file.
+    Videos with a file are skipped. A video without usable questions gets an empty file.
 
     Args:
-        model: the writer, instead of the model named by `config.model`.
+        model: the model that writes; it replaces the model that `config.model` names.
 
     Raises:
         ConfigError: a setting cannot be used, or the folder contains the questions of another writer.
@@ -156,7 +156,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
 
 
 def question_prompt(prompts: PromptTexts, category: Category, context: str, refusal: str = "") -> Prompt:
-    """Return the prompt for the writer; `refusal` is the fault of its last reply."""
+    """Return the prompt for the model that writes. `refusal` is the fault of its last reply."""
     system, user = prompts.fill(
         category=category,
         meaning=MEANINGS[category],
@@ -218,7 +218,10 @@ def _claim(
     earlier: _Provenance | None,
     video_ids: Sequence[str],
 ) -> _Provenance:
-    """Record the writer of the folder, or check that it is the same; the date is that of the first start."""
+    """Record who writes into the folder, or check that the writer is the same.
+
+    The date is the date of the first start.
+    """
     fields = ("frames", "spacing", "per_class", "seed", "sampling_seed")
     identity = plain_json(
         {

@@ -1,4 +1,4 @@
-"""Generated items reworded by a language model, as a review that `generate --review` applies.
+"""Lets a language model reword generated items, and writes a review that `generate --review` applies.
 
     <out>/review.jsonl      all items; `revise` with an accepted wording, otherwise without a verdict
     <out>/wordings.jsonl    for each requested item: its facts, the model, the attempts, and the faults of refused
@@ -6,8 +6,8 @@
     <out>/replies.jsonl     one line per reply: log, cache and resume
     <out>/provenance.json   the model, prompt, settings, items and domain; no other writer may use the folder
 
-A reply is checked (`checks.py`). A refused reply is requested once more with the reason; after that the template's
-texts stay. A killed command resumes, and gives the same bytes.
+Each reply is checked (`checks.py`). A refused reply is requested once more with the reason. If the second reply is
+refused too, the template's texts stay. A killed command can be resumed and gives the same bytes.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ from barista_bench.scene_graph.domain import load_domain
 
 REPLIES_FILE, WORDINGS_FILE, PROVENANCE_FILE = "replies.jsonl", "wordings.jsonl", "provenance.json"
 TRIES = 2
-"""The first wording, and one retry."""
+"""Maximum number of requests: the first wording, and one retry."""
 REASON = "wording"
-"""The reason of a revision, as tables of retention count it."""
+"""The reason of a revision under which tables of retention count it."""
 SCHEMA = object_schema({"question": {"type": "string"}, "choices": {"type": "array", "items": {"type": "string"}}})
 
 
 @dataclass(slots=True)
 class RewordSession(AskCounts):
-    """One start. `kept_by_reason` counts the items that keep their template, by the reason."""
+    """One start of the command. `kept_by_reason` counts, by reason, the items that keep the texts of their template."""
 
     folder: Path
     items: int = 0
@@ -62,7 +62,7 @@ class RewordSession(AskCounts):
 
 @dataclass(slots=True)
 class _Rewording(PendingReply[ItemTexts]):
-    """One item, its template's texts, and the words that must stay."""
+    """One item, the texts of its template, and the words that must stay."""
 
     row: ReviewedItem
     texts: ItemTexts
@@ -77,15 +77,15 @@ class ItemWording(msgspec.Struct, frozen=True):
     """One line of `wordings.jsonl`.
 
     Args:
-        item, proof: as in the review file.
-        facts: texts of the template, and the words that must stay.
-        model: the writer.
+        item, proof: the same as in the review file.
+        facts: the texts of the template, and the words that must stay.
+        model: the model that wrote the replies.
         prompt: SHA-256 of the prompt file.
-        seeds, replies: of each attempt, its seed and its key in `replies.jsonl`, which contains the hash of the
+        seeds, replies: the seed of each attempt, and its key in `replies.jsonl`. The key contains the hash of the
             request.
-        checks: version of the checks.
+        checks: the version of the checks.
         revised: whether the last reply was used.
-        reason: the fault of the last reply otherwise.
+        reason: the fault of the last reply if it was not used.
     """
 
     item: str
@@ -103,10 +103,10 @@ class ItemWording(msgspec.Struct, frozen=True):
 def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
     """Reword the items of a generated folder that have no verdict yet. Start again to resume.
 
-    Items of families whose texts are shared by complete sets (ViSTa) do not change.
+    Items do not change if the items of a complete set share their texts (ViSTa).
 
     Args:
-        model: the writer, instead of the model named by `config.model`.
+        model: the model that writes; it replaces the model that `config.model` names.
 
     Raises:
         ConfigError: a setting cannot be used, or the folder contains the wordings of another writer or of other items.
@@ -165,7 +165,7 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
 
 
 def rewording_prompt(prompts: PromptTexts, texts: ItemTexts, words_to_keep: Sequence[str], refusal: str = "") -> Prompt:
-    """Return the prompt for the writer; `refusal` is the fault of its last reply."""
+    """Return the prompt for the model that writes. `refusal` is the fault of its last reply."""
     choices = {f"choice {number}": choice for number, choice in enumerate(texts.choices, start=1)}
     fields = {"question": texts.question, **choices, "must stay": "; ".join(words_to_keep), "refused": refusal}
     fence, data = fence_material(fields)
@@ -174,7 +174,7 @@ def rewording_prompt(prompts: PromptTexts, texts: ItemTexts, words_to_keep: Sequ
 
 
 def read_texts(text: str) -> ItemTexts | Unusable:
-    """Return the texts in a reply, with single blanks.
+    """Return the texts in a reply. Runs of blanks become single blanks.
 
     >>> read_texts('{"question": "Which  cup?", "choices": ["The red one."]}')
     ItemTexts(question='Which cup?', choices=('The red one.',))
@@ -192,7 +192,7 @@ def read_texts(text: str) -> ItemTexts | Unusable:
 
 
 def _claim(folder: Path, identity: dict[str, Any]) -> None:
-    """Record the writer of the folder, or check that it and the items are the same."""
+    """Record who writes into the folder, or check that the writer and the items are the same."""
     path, content = folder / PROVENANCE_FILE, json.dumps(identity, indent=1, sort_keys=True) + "\n"
     if path.exists() and path.read_bytes() != content.encode():
         raise ConfigError(f"{folder}: contains wordings of another writer, or of other items. Fix: use another --out")

@@ -1,4 +1,4 @@
-"""Exact frames of a video by index: the requested frame, or a VideoError; never a neighbour.
+"""Reads exact frames of a video by index: the result is the requested frame or a VideoError, never another frame.
 
     from barista_bench.media.video import open_reader, read_frames
 
@@ -9,8 +9,9 @@
 Frame `i` is the i-th frame that a player shows, in presentation order, from 0. Edit lists and display rotation are
 applied, so images have the orientation that players show; x runs right and y runs down.
 
-Backends: `pyav` (`auto`: always exact) and `decord` (optional; files for which it returns wrong frames are refused
-with a VideoError). A folder of images (`000000.jpg`, ...) is read like a video with any backend; see `frame_folder`.
+There are two backends. `pyav`, the choice of `auto`, is always exact. `decord` is optional; if decord returns wrong
+frames for a file, the file is refused with a VideoError. Every backend reads a folder of images (`000000.jpg`, ...)
+like a video; see `frame_folder`.
 """
 
 from barista_bench.media.video.frame_reader import FrameIndexError as FrameIndexError, FrameReader as FrameReader

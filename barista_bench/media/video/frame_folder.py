@@ -1,8 +1,8 @@
-"""A folder of images read as a video, and the limits on the sizes of frames (of video files too).
+"""Reads a folder of images as a video, and checks the sizes of frames, also for video files.
 
 Frames are the folder's JPEG, PNG and WebP files, in the natural order of their names (`frame_2` before `frame_10`).
-Hidden files, other files and subfolders are skipped. All frames have one size; their times are not known. The rotation
-that a JPEG declares is applied.
+Hidden files, other files and subfolders are skipped. All frames have the same size, and their times are not known. If a
+JPEG file declares a rotation, the rotation is applied.
 """
 
 import functools
@@ -26,21 +26,21 @@ MAX_SIDE = 8192  # pixels
 MAX_PIXELS = 2**25  # a little more than 8K UHD; one RGB frame of this size takes 96 MiB
 REMUX = "remux it: ffmpeg -i IN -c copy OUT.mp4 (or re-encode it when that does not help)"
 MAX_FRAMES = 200_000
-"""Images of one folder: almost two hours at 30 a second."""
+"""Largest number of images in a folder: almost two hours at 30 per second."""
 MAX_IMAGE_BYTES = 256 * 2**20
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
 
 _FORMATS = ("JPEG", "PNG", "WEBP")
 _NUMBER = re.compile(r"([0-9]+)")
-_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr"})  # Pillow's of 8 bits a channel
-_ROTATES = "JPEG"  # cameras write a rotation into these; a PNG would have to be decoded to find one
+_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr"})  # Pillow's modes with 8 bits per channel
+_ROTATES = "JPEG"  # cameras write rotations into JPEG files; a PNG file would have to be decoded to find a rotation
 _ORIENTATION = 0x0112  # EXIF tag
-_TURNED = frozenset({5, 6, 7, 8})  # its values that swap width and height
+_TURNED = frozenset({5, 6, 7, 8})  # values of this tag that swap width and height
 _REFETCH = "fetch the folder's images again"
 
 
 def check_size(name: str, width: int, height: int, remedy: str = REMUX) -> None:
-    """Raise VideoError for a frame size (pixels) that is missing or absurd, before memory is allocated for it."""
+    """Raise VideoError, before memory is allocated, if a frame size (pixels) is missing or far too large."""
     if width < 1 or height < 1:
         what = f"the header gives no frame size, or the pictures have more than {MAX_PIXELS // 2**20} Mpx"
         raise VideoError(f"{name}: {what}. Fix: {remedy}")
@@ -54,14 +54,14 @@ def check_size(name: str, width: int, height: int, remedy: str = REMUX) -> None:
 def frame_files(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
     """Return the images of a folder, frame 0 first.
 
-    Raises VideoError if the folder cannot be listed, holds no image or too many, two images have the same position, or
-    an image is a link out of the folder.
+    Raises VideoError if the folder cannot be listed, has no images or too many, has two images with the same position,
+    or has an image that is a link to a place outside the folder.
     """
     return tuple(path for path, _, _ in _list_frames(folder))
 
 
 def folder_state(folder: str | os.PathLike[str]) -> tuple[int, int]:
-    """Return the total bytes of a folder's frames, and a number that changes with any of their names, sizes or times.
+    """Return the total bytes of a folder's frames, and a number that changes with every name, size or time of a frame.
 
     No file is read. Raises VideoError.
     """
@@ -79,7 +79,7 @@ def video_sha256(video: Path, *, across_processes: bool = False) -> str:
     The hash is computed once while the files stay unchanged.
 
     Args:
-        across_processes: of a file, see `file_sha256`.
+        across_processes: see `file_sha256`; for a file only.
 
     Raises:
         VideoError: the video is missing, or its folder cannot be listed.
@@ -94,7 +94,7 @@ def video_sha256(video: Path, *, across_processes: bool = False) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _folder_sha256(folder: Path, state: tuple[int, int]) -> str:
-    del state  # part of the cache's key
+    del state  # `state` is only a part of the cache's key
     total = hashlib.sha256()
     for path in frame_files(folder):
         total.update(os.fsencode(path.name) + b"\0" + bytes.fromhex(read_sha256(path)))
@@ -102,9 +102,9 @@ def _folder_sha256(folder: Path, state: tuple[int, int]) -> str:
 
 
 def folder_size(files: tuple[Path, ...]) -> tuple[int, int]:
-    """Return the displayed (width, height) in pixels of all of a folder's frames. Only headers are read.
+    """Return the displayed (width, height) in pixels of the frames in a folder; only headers are read.
 
-    Raises VideoError if an image cannot be read, is too large, or has another size than the first.
+    Raises VideoError if an image cannot be read, is too large, or differs in size from the first image.
     """
     first_size = _displayed_size(files[0])
     for path in files[1:]:
@@ -118,7 +118,7 @@ def folder_size(files: tuple[Path, ...]) -> tuple[int, int]:
 
 
 def read_image(path: Path) -> NDArray[np.uint8]:
-    """Return one frame as displayed: uint8 RGB, shape (H, W, 3). Raises VideoError naming the file."""
+    """Return one frame as displayed: uint8 RGB of shape (H, W, 3). Raises VideoError with the name of the file."""
     with _open_image(path) as image:
         upright = ImageOps.exif_transpose(image) if image.format == _ROTATES else image
         return np.asarray(upright.convert("RGB"), dtype=np.uint8)
@@ -155,7 +155,10 @@ def _list_frames(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
 
 
 def _is_frame(entry: os.DirEntry[str]) -> bool:
-    """Test if its name is a frame's. Raises VideoError if it is not a file: skipping it would shift later frames."""
+    """Return True if an entry has the name of a frame.
+
+    Raises VideoError if such an entry is not a file, because skipping it would shift later frames.
+    """
     if entry.name.startswith(".") or os.path.splitext(entry.name)[1].lower() not in SUFFIXES or entry.is_dir():
         return False
     if not entry.is_file():
@@ -180,7 +183,7 @@ def _displayed_size(path: Path) -> tuple[int, int]:
 
 @contextmanager
 def _open_image(path: Path) -> Iterator[Image.Image]:
-    """Open an image with its header read and its size checked. Any failure is a VideoError."""
+    """Open an image, read its header and check its size. Every failure raises VideoError."""
     try:
         if path.stat().st_size > MAX_IMAGE_BYTES:
             raise VideoError(f"{path}: is larger than {MAX_IMAGE_BYTES // 2**20} MiB. Fix: {_REFETCH}")

@@ -1,4 +1,4 @@
-"""Frames of one open video by index: the common reader of all backends, and the reader of a folder of images."""
+"""Reads frames of one open video by index: the base class of all backends, and the reader for folders of images."""
 
 import ctypes
 import operator
@@ -23,23 +23,24 @@ Deliver = Callable[[int, Image], None]
 
 
 class FrameIndexError(VideoError, IndexError):
-    """A frame index that is not an integer or lies outside the video.
+    """Raised for a frame index that is not an integer or lies outside the video.
 
-    The message has the file, the index and the range.
+    The message gives the file, the index and the range.
     """
 
 
 class FrameReader(ABC):
     """Frames of one open video by index. Use as a context manager, or call `close`.
 
-    Threads may share a reader (calls wait for each other); one reader per thread is faster. After a fork, the child
-    reopens the file automatically. A pickled reader contains only its path, and opens the file again after unpickling.
+    Threads may share a reader, but their calls wait for each other, so one reader per thread is faster. After a fork,
+    the child reopens the file automatically. A pickled reader contains only its path, and opens the file again after
+    unpickling.
     """
 
     backend: ClassVar[str]
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Open the video. Raises VideoError naming the file, the cause and the remedy."""
+        """Open the video. Raises VideoError with the file, the cause and the remedy."""
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._closed = False
@@ -62,16 +63,16 @@ class FrameReader(ABC):
 
     @property
     def fps(self) -> float:
-        """Mean frames per second of the video; 0.0 if it has only one frame, or if no time is known."""
+        """Mean frames per second of the video; 0.0 if the video has only one frame, or if its times are not known."""
         return self.index.fps
 
     @property
     def seconds(self) -> NDArray[np.float64]:
-        """Presentation time of each frame in seconds after the first one, shape (n,); NaN in a folder of images."""
+        """Presentation time of each frame, in seconds after the first frame, shape (n,); NaN for a folder of images."""
         return self.index.seconds
 
     def read(self, indices: Iterable[SupportsIndex]) -> Images:
-        """Decode frames in the given order, duplicates allowed: uint8 RGB of shape (len(indices), H, W, 3).
+        """Decode frames in the given order, as uint8 RGB of shape (len(indices), H, W, 3); indices may repeat.
 
         Raises FrameIndexError for a bad index, and VideoError if a frame cannot be decoded exactly.
         """
@@ -98,7 +99,7 @@ class FrameReader(ABC):
         return frames
 
     def close(self) -> None:
-        """Free the decoder. Closing twice is allowed; reading afterwards raises VideoError."""
+        """Free the decoder. You may call this twice; reading afterwards raises VideoError."""
         if self._pid != os.getpid():  # a forked child must not touch its parent's decoder
             return
         with self._lock:
@@ -118,22 +119,22 @@ class FrameReader(ABC):
 
     @abstractmethod
     def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
-        """Call `deliver(index, image (H, W, 3))` once for each of the sorted, distinct, checked indices."""
+        """Call `deliver(index, image (H, W, 3))` once for each index; the indices are checked, distinct and sorted."""
 
     def _release(self) -> None:  # noqa: B027  (not every reader keeps a decoder)
-        """Free the decoder, if it is open. The next `_decode` opens another."""
+        """Free the decoder, if it is open. The next `_decode` opens a new decoder."""
 
     def _forget(self) -> None:  # noqa: B027
-        """In a forked child: drop the parent's decoder without freeing it (see `_after_fork`)."""
+        """In a forked child, drop the parent's decoder without freeing it (see `_after_fork`)."""
 
 
 _live: weakref.WeakSet[FrameReader] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """In a forked child: keep the parent's decoders forever, since freeing them waits for threads that are not here.
+    """In a forked child, keep the parent's decoders: freeing them would wait for threads that do not exist here.
 
-    Locks are renewed, since another thread of the parent may have held them.
+    Locks are replaced, since another thread of the parent may have held them at the fork.
     """
     for reader in _live:
         reader._lock = threading.Lock()
@@ -147,7 +148,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def check_indices(indices: Iterable[SupportsIndex], count: int, name: str) -> list[int]:
-    """Return frame indices as ints, each in 0..count-1. Raises FrameIndexError naming the video and the index."""
+    """Return frame indices as ints in 0..count-1. Raises FrameIndexError with the video and the index."""
     checked: list[int] = []
     for index in indices:
         try:
@@ -165,7 +166,7 @@ def check_indices(indices: Iterable[SupportsIndex], count: int, name: str) -> li
 
 
 class FolderReader(FrameReader):
-    """Reader of a folder: frame i is its i-th image. Frames per second and times are not known."""
+    """Reads a folder of images: frame i is the i-th image. Frames per second and times are not known."""
 
     backend: ClassVar[str] = "images"
 

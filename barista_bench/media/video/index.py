@@ -1,11 +1,11 @@
-"""A video file opened safely with FFmpeg's libraries (PyAV), stamped, and indexed without decoding its frames.
+"""Opens video files safely with FFmpeg's libraries (PyAV), and indexes their frames without decoding them.
 
-Times are in ticks of the stream's time base. A frame is identified by its presentation time (pts): the reader checks
-every decoded frame against it. In some streams the packets do not determine the frames (MPEG-TS, AVI, missing or
-repeated times, frames before the first keyframe). Such streams are indexed by one decoding pass and read from the start
-(`seekable` is False).
+Times are in ticks of the stream's time base. A frame is identified by its presentation time (pts), and the reader
+checks this time for every decoded frame. In some streams the packets do not determine the frames (MPEG-TS, AVI, missing
+or repeated times, frames before the first keyframe). Such streams are decoded once for the index, and read from the
+start (`seekable` is False).
 
-A folder of images has an index too: every frame is a keyframe, and no time is known (the time base is 0).
+A folder of images has an index too: every frame is a keyframe, and the times are not known (the time base is 0).
 """
 
 import functools
@@ -36,37 +36,39 @@ from barista_bench.media.video.frame_folder import MAX_PIXELS, REMUX, check_size
 Image = NDArray[np.uint8]
 Ticks = NDArray[np.int64]
 
-# Only real video containers: FFmpeg would also open playlists that name other files, and draw plain text as video.
+# Only real video containers: FFmpeg would also open playlists, which name other files, and show plain text as video.
 _FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,mpeg,avi,flv,asf,ogg"
-# The decoder's own limit holds for pictures that are larger than their header says.
+# The decoder has its own limit, because a picture may be larger than its header says.
 _OPTIONS = {"format_whitelist": _FORMATS, "protocol_whitelist": "file", "max_pixels": str(MAX_PIXELS)}
-# No decoder is called "none". Opening is 10 to 50 times faster when FFmpeg decodes nothing to guess the stream's
-# parameters, and no memory is taken for a picture before its size is known.
+# There is no decoder with the name "none". Opening is 10 to 50 times faster if FFmpeg decodes nothing to guess the
+# stream's parameters. No memory is allocated for a picture before its size is known.
 _NO_PROBING = {"analyzeduration": "1", "codec_whitelist": "none"}
 
-_SEEKABLE = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")  # FFmpeg's names; only these can seek exactly
+_SEEKABLE = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")  # FFmpeg's names of the containers with exact seeking
 _CACHE_LIMIT = 256  # an index takes about 60 KB for 2,500 frames
 
 _UNDECODABLE = f"cannot be decoded, or has more than {MAX_PIXELS // 2**20} Mpx"
-"""The decoder's message for a picture that is larger than its header declares."""
+"""Message for a picture that is larger than its header declares."""
 REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
 
 VIDEO_SUFFIXES = frozenset(
     {".3gp", ".avi", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts", ".ts", ".webm"}
 )
-"""Suffixes of the files that are taken for videos, in small letters."""
-# What PyAV raises for bad input: its own errors, and the built-in classes that it maps some of them to.
+"""Suffixes of files that count as videos, in lower case."""
+# Errors that PyAV raises for bad input: its own classes, and the built-in classes to which it maps some errors.
 AV_ERRORS = (av.error.FFmpegError, OSError, ValueError)
 
-# Decoding trouble is reported by exceptions, not on stderr. Not a level: PyAV's own callback asks for the interpreter,
-# which a thread that closes a decoder holds while it waits for the decoder's threads to end: a deadlock.
+# Decoding errors are reported by exceptions, not on stderr. Do not set a level here: PyAV's callback then waits for the
+# interpreter. A thread that closes a decoder holds the interpreter while it waits for the decoder's threads: a
+# deadlock.
 av.logging.set_level(None)
 
 
 class Stamp(NamedTuple):
     """Identity of a file's content without reading it: absolute path, size in bytes, time of change in ns.
 
-    For a folder of frames: the sum of their bytes, and a number made from all names, sizes and times.
+    For a folder of frames, the size is the sum over all frames, and the time is a number made from all names, sizes and
+    times.
     """
 
     path: str
@@ -98,8 +100,8 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
 def open_video(name: str, *, probe: bool = False) -> tuple[InputContainer, VideoStream]:
     """Open the first video stream of the file `name` for decoding by one thread; other streams are not read.
 
-    With `probe=True` FFmpeg first decodes some frames, as by default. The fast path falls back to that if the header is
-    incomplete. Raises VideoError.
+    With `probe=True`, FFmpeg first decodes some frames, as it does by default. If the header is incomplete, this also
+    happens with `probe=False`. Raises VideoError.
     """
     try:
         container = av.open(name, options=_OPTIONS if probe else _OPTIONS | _NO_PROBING)
@@ -117,16 +119,17 @@ def open_video(name: str, *, probe: bool = False) -> tuple[InputContainer, Video
             return open_video(name, probe=True)
         check_size(name, context.width, context.height)
         context.options = {"max_pixels": str(MAX_PIXELS)}
-        if context.name == "mjpeg":  # without this it fills a damaged picture with what was in memory, and says nothing
+        if context.name == "mjpeg":  # otherwise it silently fills a damaged picture with old content of the memory
             context.options = {**context.options, "err_detect": "explode"}
-        context.thread_type = "NONE"  # frame threads report damage to one picture while they hand out another
+        # With frame threads, the decoder reports the damage of one picture while it returns another.
+        context.thread_type = "NONE"
         context.thread_count = 1
-        stack.pop_all()  # it stays open
+        stack.pop_all()  # the container stays open
     return container, stream
 
 
 def _video_stream(container: InputContainer, name: str) -> VideoStream:
-    videos = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]  # no cover art
+    videos = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]  # leave out cover art
     if not videos:
         raise VideoError(f"{name}: it has no video stream. Fix: {REDOWNLOAD}")
     for stream in container.streams:
@@ -136,7 +139,7 @@ def _video_stream(container: InputContainer, name: str) -> VideoStream:
 
 
 def track_note(name: str) -> str | None:
-    """Return which track is used if a file's default video track is another one. Raises VideoError."""
+    """Return a note with the track that is used, if the file's default video track is another. Raises VideoError."""
     container, stream = open_video(name, probe=True)
     with container:
         videos = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
@@ -149,7 +152,7 @@ def track_note(name: str) -> str | None:
 
 
 def reason(error: Exception) -> str:
-    """Return one short line for an error of FFmpeg or of the system."""
+    """Return one short line about an error of FFmpeg or of the system."""
     return str(getattr(error, "strerror", None) or first_line(error))
 
 
@@ -168,7 +171,7 @@ class Orientation(NamedTuple):
         return (height, width) if self.turns % 2 else (width, height)
 
 
-# The display matrix (a, b; c, d) sends the stored point (x, y), y down, to the shown point (a x + c y, b x + d y).
+# The display matrix (a, b; c, d) maps the stored point (x, y), y down, to the displayed point (a x + c y, b x + d y).
 _ORIENTATIONS = {
     (1, 0, 0, 1): Orientation(0),
     (0, -1, 1, 0): Orientation(1),
@@ -182,7 +185,7 @@ _ORIENTATIONS = {
 
 
 def orientation_of(frame: VideoFrame, name: str) -> Orientation:
-    """Return the orientation from the frame's display matrix. Raises VideoError unless it turns by right angles."""
+    """Return the orientation from the frame's display matrix. Raises VideoError unless it is a turn by right angles."""
     matrix = frame.side_data.get("DISPLAYMATRIX")
     if not isinstance(matrix, SideData):
         return Orientation()
@@ -201,12 +204,12 @@ def orientation_of(frame: VideoFrame, name: str) -> Orientation:
 class VideoIndex:
     """All n frames of a stream in presentation order, and its k keyframes.
 
-    * `pts` (n,): presentation times.
+    * `pts` (n,): presentation times of the frames.
     * `start` (n,): for each frame the keyframe (0..k-1) where decoding starts.
     * `key_pts`, `key_seek` (k,): times of the keyframes, and the seek target for each.
     * `size`: displayed (width, height) in pixels.
     * `edited`: an edit list hides packets.
-    * `open_gop`: some frames refer back over a keyframe.
+    * `open_gop`: some frames refer to frames before a keyframe.
     * `droppable`: packets that the decoder treats as non-reference can be skipped without changing other frames.
     * `stamped`: decoded frames have the times in `pts`.
     """
@@ -227,14 +230,14 @@ class VideoIndex:
 
     @property
     def seconds(self) -> NDArray[np.float64]:
-        """Return the time of each frame in seconds after the first frame, shape (n,); NaN where no time is known."""
+        """Return the time of each frame in seconds after the first frame, shape (n,); NaN if times are not known."""
         if not self.time_base:
             return np.full(len(self.pts), np.nan)
         return np.asarray((self.pts - self.pts[0]) * float(self.time_base), dtype=np.float64)
 
     @property
     def fps(self) -> float:
-        """Mean frames per second of the video; 0.0 for a single frame, and if no time is known."""
+        """Mean frames per second of the video; 0.0 for a single frame, or if times are not known."""
         span = float(self.seconds[-1])
         return (len(self.pts) - 1) / span if span > 0 else 0.0
 
@@ -245,7 +248,7 @@ class _Packets:
     displayed: list[bool]
     key_at: list[int]  # decode positions of keyframes
     key_seek: list[int]
-    complete: bool  # every packet tells its time
+    complete: bool  # every packet has a time
 
 
 @functools.lru_cache(maxsize=_CACHE_LIMIT)
@@ -257,7 +260,7 @@ def video_index(stamp: Stamp) -> VideoIndex:
     path = Path(stamp.path)
     try:
         stamp_now = FileStamp.of(path)
-    except OSError:  # gone meanwhile, which reading it says
+    except OSError:  # the file was deleted meanwhile; reading it will report this
         return build_index(stamp.path)
     if path.is_dir():
         return build_index(stamp.path)
@@ -265,7 +268,7 @@ def video_index(stamp: Stamp) -> VideoIndex:
 
 
 def build_index(name: str) -> VideoIndex:
-    """Read the file's packets (one pass over its bytes) and decode its first frame. Raises VideoError."""
+    """Read the file's packets in one pass over its bytes, and decode its first frame. Raises VideoError."""
     if os.path.isdir(name):
         return _index_of_folder(name)
     container, stream = open_video(name)
@@ -295,10 +298,10 @@ def _index_of_folder(name: str) -> VideoIndex:
 
 def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> _Packets:
     packets = _Packets([], [], [], [], True)
-    by_pts = not container.format.name.startswith("mov")  # MP4 seeks by decoding time, Matroska by this
+    by_pts = not container.format.name.startswith("mov")  # MP4 seeks by decoding time, Matroska by presentation time
     try:
         for packet in container.demux(stream):
-            if packet.size == 0:  # the end
+            if packet.size == 0:  # an empty packet marks the end
                 continue
             if packet.is_corrupt:
                 raise VideoError(_truncation_text(name, len(packets.pts), stream.frames))
@@ -323,7 +326,7 @@ def _truncation_text(name: str, n_read: int, n_promised: int, cause: str = "") -
 def _index_from_packets(
     container: InputContainer, stream: VideoStream, packets: _Packets, name: str
 ) -> VideoIndex | None:
-    """Return the index from packet times, or None if they do not determine the frames with certainty."""
+    """Return the index from packet times, or None if the packets do not determine the frames with certainty."""
     times = np.array(packets.pts, dtype=np.int64)
     keys_at = np.array(packets.key_at, dtype=np.int64)
     displayed = np.flatnonzero(packets.displayed)
@@ -333,10 +336,10 @@ def _index_from_packets(
     order = displayed[np.argsort(times[displayed], kind="stable")]
     pts, key_pts = times[order], times[keys_at]
     start = np.searchsorted(keys_at, order, side="right") - 1
-    leading = pts < key_pts[start]  # shown before the keyframe that precedes it in the file
+    leading = pts < key_pts[start]  # displayed before the keyframe that precedes them in the file
     while start.min() >= 0 and (pts < key_pts[start]).any():
         start = start - (pts < key_pts[start])
-    if start.min() < 0:  # frames before the first keyframe: only decoding tells which of them appear
+    if start.min() < 0:  # frames before the first keyframe: only decoding shows which of them are displayed
         return None
     turn, size = _first_frame(container, stream, int(packets.key_seek[0]), name)
     return VideoIndex(
@@ -356,10 +359,11 @@ def _index_from_packets(
 
 
 def _is_droppable(stream: VideoStream) -> bool:
-    """Return True if no picture refers to the packets that FFmpeg's skip_frame=NONREF drops.
+    """Return True if no picture depends on the packets that FFmpeg drops with skip_frame=NONREF.
 
-    This holds for H.264. In HEVC a "non-reference" picture may serve pictures of a higher temporal layer, so only
-    streams that declare one layer (byte 21 of the hvcC header) qualify. Streams of other codecs are decoded completely.
+    This holds for H.264. In HEVC, pictures of a higher temporal layer may depend on a "non-reference" picture. So the
+    result is True only for streams that declare one layer (byte 21 of the hvcC header). Streams of other codecs are
+    decoded completely.
     """
     context = stream.codec_context
     if context.name == "h264":
@@ -375,9 +379,9 @@ def _time_base(stream: VideoStream) -> Fraction:
 def _first_frame(
     container: InputContainer, stream: VideoStream, position: int, name: str
 ) -> tuple[Orientation, tuple[int, int]]:
-    """Return orientation and displayed (width, height), which only a decoded frame shows reliably.
+    """Return the orientation and the displayed (width, height); only a decoded frame shows them reliably.
 
-    No pixels are made.
+    The frame is not converted to pixels.
     """
     context = stream.codec_context
     context.options = {**context.options, "skip_idct": "all", "skip_loop_filter": "all"}
@@ -386,7 +390,7 @@ def _first_frame(
         packet = next(container.demux(stream))
         for frame in (*context.decode(packet), *context.decode(None)):
             return _shape_of(frame, name)
-        container.seek(position, stream=stream, backward=True)  # the keyframe is hidden by an edit list
+        container.seek(position, stream=stream, backward=True)  # an edit list hides the keyframe
         for frame in container.decode(stream):
             return _shape_of(frame, name)
     except (*AV_ERRORS, StopIteration) as error:
@@ -401,7 +405,7 @@ def _shape_of(frame: VideoFrame, name: str) -> tuple[Orientation, tuple[int, int
 
 
 def _scan(name: str) -> VideoIndex:
-    """Decode the complete stream once and record each frame's time. Slow (a pass over the video) but always right."""
+    """Decode the complete stream once and record each frame's time. Slow (one pass over the video) but always right."""
     container, stream = open_video(name, probe=True)
     times: list[int | None] = []
     shape: tuple[Orientation, tuple[int, int]] | None = None
@@ -435,9 +439,9 @@ def _scan(name: str) -> VideoIndex:
 def _sort_ticks(times: list[int | None], stream: VideoStream, name: str) -> Ticks:
     """Return the presentation times of frames in the order of display.
 
-    AVI stamps packets in the order of decoding, and MPEG program streams leave most pictures unstamped. If all times
-    exist, they are sorted; else frames get equal distances by the stream's rate. Raises VideoError if times and rate
-    are unknown.
+    In AVI, the times of packets follow the order of decoding. In MPEG program streams, most pictures have no time. If
+    all times exist, they are sorted. Otherwise, frames are spaced evenly at the stream's rate. Raises VideoError if
+    neither times nor rate are known.
     """
     known = sorted(time for time in times if time is not None)
     if len({*known}) == len(times):

@@ -1,12 +1,12 @@
-"""The default reader: exact by construction, and fast for few or grouped frames.
+"""The default reader, which is exact by design, and fast for a few frames or groups of frames.
 
-Requested frames are grouped by the keyframe where their decoding starts. Each group takes one seek. Packets that no
-other frame refers to are decoded only if they are requested, and decoding stops at the last requested packet. Every
-delivered frame is matched by its presentation time. If a frame is not found, the reader tries earlier keyframes, then
-decodes the complete file in order, then raises VideoError.
+Requested frames are grouped by the keyframe where their decoding starts. The reader seeks once per group. If no other
+frame depends on a packet, the packet is decoded only when its frame is requested. Decoding stops at the last requested
+packet. Every delivered frame is identified by its presentation time. If a frame is not found, the reader tries earlier
+keyframes, then decodes the complete file in order, then raises VideoError.
 
-Several groups are divided between two decoders of one thread each. A decoder with frame threads returns a picture
-before another thread reports that it is damaged.
+Two decoders share the groups. Each decoder has one thread, because a decoder with frame threads may return a picture
+before another thread reports that the picture is damaged.
 """
 
 import math
@@ -31,23 +31,25 @@ from barista_bench.media.video.frame_reader import Deliver, FrameReader
 from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, reason
 
 Take: TypeAlias = Callable[[VideoFrame, int], None]
-"""Receives a decoded frame and its index."""
-_LANES = 2  # decoders that work at the same time
-_EARLIER = 2  # keyframes to step back before the whole file is decoded
+"""Function that receives a decoded frame and its index."""
+_LANES = 2  # number of decoders that work at the same time
+_EARLIER = 2  # number of keyframes to step back before the whole file is decoded
 _MOST_REORDERED = 16
-"""Pictures that a decoder holds back to put them into the order of display: the most that H.264 and HEVC allow."""
+"""Most pictures that a decoder holds back to reorder them for display; H.264 and HEVC allow no more."""
 
 
 def checked_frames(
     frames: Iterable[VideoFrame], context: VideoCodecContext, positions: Mapping[int, int] = MappingProxyType({})
 ) -> Iterator[tuple[VideoFrame, bool]]:
-    """Yield frames in order of display, each with True if no known damage can affect it.
+    """Yield frames in order of display, each with True if it is certainly free of known damage.
 
-    A damaged picture spoils all pictures that are decoded after it, until the next keyframe. These may be shown before
-    it, so a frame is yielded only after as many others as the decoder may hold back.
+    A damaged picture spoils all pictures that are decoded after it, up to the next keyframe. Spoiled pictures may be
+    displayed before the damaged picture. So a frame is held back until as many further frames have arrived as the
+    decoder may reorder.
 
     Args:
-        positions: position in the order of decoding by presentation time; unknown frames may come after the damage.
+        positions: maps each presentation time to its position in the order of decoding. Frames without a position may
+            come after the damage.
     """
     held: deque[tuple[VideoFrame, bool]] = deque()
     damaged_at = math.inf
@@ -68,18 +70,19 @@ def _time(frame: VideoFrame) -> int:
 
 
 class _Decoder:
-    """One open file: packets in, frames out."""
+    """One open file: it takes packets and returns frames."""
 
     def __init__(self, name: str, index: VideoIndex) -> None:
         self.index = index
         self.container, self.stream = open_video(name, probe=not index.seekable)
         self.context = self.stream.codec_context
-        self.position = 0  # of `forward`: the next frame's index
-        self.positions: dict[int, int] = {}  # of `run`: packets in the order of decoding, by presentation time
+        self.position = 0  # the index of the next frame in `forward`
+        # For `run`: the position of each packet in the order of decoding, by presentation time.
+        self.positions: dict[int, int] = {}
         self._in_order: Iterator[tuple[VideoFrame, bool]] | None = None
 
     def run(self, key: int, wanted_pts: set[int]) -> Iterator[VideoFrame]:
-        """Decode from keyframe `key` until all `wanted_pts` are submitted; yield the decoded frames in any order."""
+        """Decode from keyframe `key` until the packets of all `wanted_pts` are sent; yield the frames in any order."""
         index, context = self.index, self.context
         key_pts = int(index.key_pts[key])
         self.container.seek(int(index.key_seek[key]), stream=self.stream, backward=True, any_frame=False)
@@ -90,7 +93,7 @@ class _Decoder:
                 break
             if not started:
                 if packet.is_keyframe and packet.pts > key_pts:
-                    return  # the seek went too far
+                    return  # the seek landed too late
                 started = packet.pts == key_pts
                 if not started:
                     continue
@@ -105,7 +108,7 @@ class _Decoder:
         yield from context.decode(None)
 
     def forward(self) -> Iterator[tuple[int, VideoFrame, bool]]:
-        """Yield all frames in order, each with its index and True if undamaged; resume where the last call stopped."""
+        """Yield all frames in order, each with its index and True if undamaged; continue after the last call."""
         if self._in_order is None:
             self._in_order = checked_frames(self.container.decode(self.stream), self.context)
         for frame, is_sound in self._in_order:
@@ -117,12 +120,12 @@ class _Decoder:
 
 
 class PyavReader(FrameReader):
-    """Exact frames through PyAV (FFmpeg). See FrameReader."""
+    """Reads exact frames through PyAV (FFmpeg); see FrameReader."""
 
     backend: ClassVar[str] = "pyav"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """See FrameReader. Decoders are opened when they are first needed."""
+        """Open the video; see FrameReader. Decoders are opened when they are first needed."""
         self._decoders: dict[int, _Decoder] = {}  # by lane
         super().__init__(path)
 
@@ -144,12 +147,12 @@ class PyavReader(FrameReader):
                     self._deliver_group(lane, *queue.get_nowait(), deliver)
 
         with ThreadPoolExecutor(_LANES) as pool:
-            list(pool.map(work, range(_LANES)))  # raises a worker's error
+            list(pool.map(work, range(_LANES)))  # raises the error of a worker
 
     def undecodable(self) -> list[int]:
-        """Return the frames that `read` refuses, in order.
+        """Return the indices of frames that `read` refuses, in order.
 
-        Decodes the file once, damaged parts up to four times, and makes no pixels.
+        The file is decoded once, and damaged parts up to four times. Frames are not converted to pixels.
         """
         if not self.index.seekable:
             decoder, sound = _Decoder(self.path, self.index), set[int]()
@@ -166,7 +169,7 @@ class PyavReader(FrameReader):
         return sorted(left.values())
 
     def _groups(self, wanted: Sequence[int]) -> list[tuple[int, dict[int, int]]]:
-        """Return the frames {pts: index} by the keyframe where their decoding starts."""
+        """Return groups {pts: index} of the wanted frames, by the keyframe where their decoding starts."""
         return [
             (start, {int(self.index.pts[i]): i for i in group})
             for start, group in groupby(wanted, key=lambda i: int(self.index.start[i]))
@@ -183,7 +186,7 @@ class PyavReader(FrameReader):
             raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}). Fix: {REMUX}")
 
     def _find_group(self, lane: int, start: int, group: dict[int, int], take: Take) -> str:
-        """Take the frames of a group that appear from its keyframe or an earlier one; return why others may not."""
+        """Take the frames that decode from the group's keyframe or an earlier one; return why others may be missing."""
         cause = "it does not appear when decoding from any keyframe"
         for key in range(start, max(start - _EARLIER, 0) - 1, -1):
             is_first = key > 0
@@ -192,7 +195,8 @@ class PyavReader(FrameReader):
                 for frame, is_sound in checked_frames(decoder.run(key, set(group)), decoder.context, decoder.positions):
                     if not is_sound:
                         break
-                    # A "keyframe" of gradual intra refresh needs frames before it: it does not come out itself.
+                    # In gradual intra refresh, a "keyframe" needs frames before it: decoding from it does not return
+                    # the frame itself.
                     if is_first and frame.pts != self.index.key_pts[key]:
                         break
                     is_first = False
@@ -206,7 +210,7 @@ class PyavReader(FrameReader):
         return cause
 
     def _find_by_time(self, group: dict[int, int], take: Take) -> str | None:
-        """As a last resort, decode the file from its first packet and skip nothing; return an error's reason."""
+        """As a last resort, decode the file from its first packet without skipping; return the reason of an error."""
         try:
             container, stream = open_video(self.path, probe=True)
             with container:
@@ -220,7 +224,7 @@ class PyavReader(FrameReader):
         return None
 
     def _deliver_in_order(self, wanted: Sequence[int], deliver: Deliver) -> None:
-        """Read streams without exact seeking: count the frames from the start, or from the current position."""
+        """Read streams without exact seeking by counting frames from the start, or from the current position."""
         decoder = self._open(0)
         if decoder.position > wanted[0]:
             self._close(0)
@@ -262,4 +266,4 @@ class PyavReader(FrameReader):
             self._close(lane)
 
     def _forget(self) -> None:
-        self._decoders = {}  # the parent's dict is left as it is: see `_after_fork`
+        self._decoders = {}  # the parent's dict is not changed: see `_after_fork`

@@ -1,7 +1,7 @@
-"""Readers by the names of their backends, decord included, and a cache of open readers.
+"""Selects readers by the name of the backend, defines the decord reader, and caches open readers.
 
-Cached readers are never shared between threads, so no thread waits for another. A forked child starts without readers
-and never touches its parent's. A thread's readers close when it ends.
+Threads do not share cached readers, so no thread waits for another. A forked child starts without readers, and never
+touches its parent's readers. When a thread ends, its readers are closed.
 """
 
 import importlib
@@ -29,20 +29,21 @@ if TYPE_CHECKING:
 
 _ADVICE = f"use backend='pyav', or {REMUX}"
 BACKENDS = ("auto", "pyav", "decord")
-_MOST_OPEN = 4  # readers a thread: one of 1080p video takes 50 to 150 MB
+_MOST_OPEN = 4  # readers per thread; a reader of 1080p video takes 50 to 150 MB
 
 
 class DecordReader(FrameReader):
-    """Frames through decord, opened on first use. The file's index decides if decord can be trusted.
+    """Reads frames through decord, after the file's index has shown that decord returns the right frames.
 
-    Measured with decord 0.6: it returns wrong frames behind an edit list, on open GOPs and on streams without exact
-    seeking (MPEG-TS), ignores mirrored display and rotates only MP4. Such files are refused with a VideoError.
+    The file is opened on first use. decord 0.6 returns wrong frames after an edit list, for open GOPs, and for streams
+    without exact seeking (MPEG-TS). It ignores mirrored display, and rotates only MP4. Such files are refused with a
+    VideoError.
     """
 
     backend: ClassVar[str] = "decord"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raise VideoError for a file where decord returns wrong frames; see FrameReader."""
+        """Open the video. Raises VideoError for a file where decord returns wrong frames; see FrameReader."""
         self._decoder: decord.VideoReader | None = None
         super().__init__(path)
         causes = {
@@ -95,7 +96,7 @@ class DecordReader(FrameReader):
 
 
 def open_reader(path: str | os.PathLike[str], backend: str = "auto") -> FrameReader:
-    """Open a video for reading frames by index. `auto` is `pyav`; a folder of images needs no backend.
+    """Open a video for reading frames by index. `auto` means `pyav`; a folder of images needs no backend.
 
     Raises VideoError if the file cannot be used, and ConfigError for a backend that is unknown or not installed.
     """
@@ -106,7 +107,7 @@ def open_reader(path: str | os.PathLike[str], backend: str = "auto") -> FrameRea
 
 
 def reader_class(backend: str) -> type[FrameReader]:
-    """Return the reader of a backend, after checking that its library can be imported. Raises ConfigError."""
+    """Return the reader class of a backend, after checking that its library can be imported. Raises ConfigError."""
     if backend in ("auto", "pyav"):
         return PyavReader
     if backend not in BACKENDS:
@@ -126,12 +127,13 @@ class VideoFacts:
     """Facts about one video, or one folder of frames.
 
     Args:
-        path: absolute; for error messages.
-        frame_count: n.
-        fps: mean frames per second; 0.0 if no time is known (a folder of images), or for a single frame.
-        width: of the displayed frames, in pixels.
-        height: of the displayed frames, in pixels.
-        seconds: (n,) presentation time of each frame after the first frame; NaN if no time is known.
+        path: absolute path, for error messages.
+        frame_count: number of frames, n.
+        fps: mean frames per second; 0.0 for a single frame, or if times are not known (a folder of images).
+        width: width of the displayed frames in pixels.
+        height: height of the displayed frames in pixels.
+        seconds: presentation time of each frame in seconds after the first frame, shape (n,); NaN if times are not
+            known.
     """
 
     path: str
@@ -148,22 +150,22 @@ class VideoFacts:
 
     @property
     def duration(self) -> float:
-        """Seconds from the first frame to the last; NaN if no time is known."""
+        """Seconds from the first frame to the last; NaN if times are not known."""
         return float(self.seconds[-1])
 
 
 def video_facts(path: str | os.PathLike[str], *, fps: float | None = None) -> VideoFacts:
-    """Return facts of a video file or of a folder of frames. Reads packets or image headers, and decodes no pixels.
+    """Return facts about a video file or a folder of frames; only packets or image headers are read.
 
-    The index is shared with the readers. Indices of recently used videos are cached in this process.
+    The readers use the same index. Indices of recently used videos are cached in this process.
 
     Args:
-        fps: frames per second of a folder of images, if the annotations give it; frame i is then at i / fps. A video
-            file contains its times, so `fps` is an error.
+        fps: frames per second of a folder of images, if the annotations give the rate. The time of frame i is then i /
+            fps. A video file has its own times, so `fps` is an error there.
 
     Raises:
-        VideoError: the video cannot be used; names the file.
-        ConfigError: `fps` is not a positive number, or given for a video file.
+        VideoError: the video cannot be used; the message names the file.
+        ConfigError: `fps` is not a positive number, or is given for a video file.
     """
     stamp = stamp_of(path)
     index = video_index(stamp)
@@ -183,7 +185,7 @@ Readers: TypeAlias = OrderedDict[tuple[Stamp, str], FrameReader]
 
 
 class _Thread:
-    """A marker that is freed when its thread ends: only the thread's storage refers to it."""
+    """A marker object that is freed when its thread ends, because only the thread's storage refers to it."""
 
 
 def _close_all(readers: Readers) -> None:
@@ -200,7 +202,7 @@ class _Cache(threading.local):
     def start(self) -> None:
         self.readers: Readers = OrderedDict()
         self.thread = _Thread()
-        # Decoders are part of reference cycles: without this they stay open until garbage collection.
+        # Decoders are part of reference cycles: otherwise they would stay open until garbage collection.
         weakref.finalize(self.thread, _close_all, self.readers).atexit = False
 
     def get(self, path: str | os.PathLike[str], backend: str) -> FrameReader:
@@ -223,10 +225,10 @@ os.register_at_fork(after_in_child=_cache.start)
 
 
 def read_frames(path: str | os.PathLike[str], indices: Iterable[SupportsIndex], *, backend: str = "auto") -> Images:
-    """Read frames of a video by index, in the given order, duplicates allowed: uint8 RGB of shape (n, H, W, 3).
+    """Read frames of a video in the order of `indices`, as uint8 RGB of shape (n, H, W, 3); indices may repeat.
 
-    The open video is cached for the next calls of this thread; a changed file is opened again. Raises VideoError (file,
-    frame, cause, remedy), FrameIndexError for a bad index, ConfigError for a backend.
+    The open video is cached for the next calls of this thread; a changed file is opened again. Raises VideoError (with
+    file, frame, cause and remedy), FrameIndexError for a bad index, and ConfigError for a bad backend.
     """
     return _cache.get(path, backend).read(indices)
 

@@ -1,4 +1,4 @@
-"""Copies a video's pictures into MP4 unchanged, and compares the copy picture by picture."""
+"""Copies a video's pictures into MP4 unchanged, then compares each picture of the copy with the source."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def check_mp4(source: Path) -> None:
 def remux(source: Path, out: Path) -> None:
     """Copy the pictures of a video into MP4 unchanged, without sound and metadata.
 
-    Data that encoders write inside the picture stream stays. Raises DataError if MP4 cannot hold the stream, or if the
-    copy shows other pictures than the source.
+    Data that encoders have written into the picture stream is kept. Raises DataError if MP4 cannot hold the stream, or
+    if the copy shows other pictures than the source.
     """
     try:
         with atomic_write(out) as partial_path:
@@ -54,13 +54,13 @@ def _copy(source: Path, out: Path) -> None:
         target = copy.add_stream_from_template(stream, opaque=True)
         target.metadata.clear()
         for packet, time, first in zip(_packets(container, stream), times, ascending, strict=True):
-            packet.pts, packet.dts = time, first - delay  # a container may have only one of the two
+            packet.pts, packet.dts = time, first - delay  # a packet may have only one of the two times
             packet.stream = target
             copy.mux(packet)
 
 
 def _check_copy(source: Path, copy: Path) -> None:
-    """Raise DataError if a copy has other pictures, another number of pictures, or times that do not increase."""
+    """Raise DataError if a copy has other pictures, a different number of pictures, or times that do not increase."""
     last = None
     for number, (picture, copied) in enumerate(zip_longest(_pictures(source), _pictures(copy))):
         is_same = picture is not None and copied is not None and picture[0] == copied[0]
@@ -74,13 +74,14 @@ def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[
 
 
 def _presentation_times(source: Path) -> list[int]:
-    """Return the presentation time of each packet's picture, in ticks; packets are in file order."""
+    """Return the presentation time, in ticks, of the picture in each packet; packets are in file order."""
     index = video_index(stamp_of(source))
     container, stream = open_video(str(source), probe=True)
     with container:
         if index.seekable:
             return [int(packet.pts) for packet in _packets(container, stream) if packet.pts is not None]
-        # The container does not say, so the decoder is asked: a picture keeps the time of its packet.
+        # The container does not say which pictures are shown, so the decoder is asked: a picture has the time of its
+        # packet.
         shown: list[int] = []
         for number, packet in enumerate(_packets(container, stream)):
             packet.pts, packet.dts = number, number
@@ -93,7 +94,7 @@ def _presentation_times(source: Path) -> list[int]:
 
 
 def _pictures(path: Path) -> Iterator[tuple[bytes, int]]:
-    """Yield a digest of each picture and its time in ticks, in order of display, in one pass without a seek."""
+    """Yield a digest and the time in ticks of each picture, in order of display, in one pass without a seek."""
     container, stream = open_video(str(path), probe=True)
     with container:
         for number, frame in enumerate(container.decode(stream)):

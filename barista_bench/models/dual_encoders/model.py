@@ -1,9 +1,9 @@
-"""CLIP and similar models: they rank the given texts (`Request.choices`) by a clip's images.
+"""CLIP and similar models, which rank given texts (`Request.choices`) by how well they match a clip's images.
 
-They read no prompt. Each image and each text is embedded, and the answer is their cosines: `{"scores": {"A": 0.31, "B":
-0.27}}` (see `core/example.py`). Image models (CLIP, SigLIP, ...) embed each frame separately, and a video is the mean
-of its frames, so their order cannot matter. Video models (X-CLIP, ...) embed all frames together. Each distinct frame,
-video and text is embedded once, as long as the cache holds it.
+These models read no prompt. They embed each image and each text, and answer with the cosines of the embeddings:
+`{"scores": {"A": 0.31, "B": 0.27}}` (see `core/example.py`). Image models (CLIP, SigLIP, ...) embed each frame
+separately, and average them over the video, so the order of the frames cannot matter. Video models (X-CLIP, ...) embed
+all frames together. Each distinct frame, video and text is embedded once, as long as it stays in the cache.
 
 Nothing is sampled: temperature, seeds and the other settings of generation have no effect, and all runs are equal.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CACHE_BYTES = 512 * 2**20
-"""Limit of the cache: 170,000 frames of a model with 768 dimensions."""
+"""Limit of bytes for the cache, enough for 170,000 frames of a model with 768 dimensions."""
 _OUT_OF_MEMORY = "does not fit into memory. Fix: use a larger GPU, a smaller model, or half precision"
 
 Content = TypeVar("Content")
@@ -48,7 +48,7 @@ class DualEncoder:
     """Scores `Request.choices` by their cosine with the request's images. Make one with `DualEncoder.load`.
 
     Raises:
-        ConfigError: the batch size is not positive.
+        ConfigError: the batch size is less than 1.
     """
 
     def __init__(self, towers: Towers, identity: ModelIdentity, *, batch_size: int = 8) -> None:
@@ -72,8 +72,9 @@ class DualEncoder:
 
         Args:
             name: path of a folder, or `org/name` on the Hub.
-            unit_frames: True scales an image model's frames to length 1 before their mean, so that all count alike.
-                The ViSTa paper writes that CLIP averages the embeddings of frames, without naming either way.
+            unit_frames: if True, the frame vectors of an image model are scaled to length 1 and then averaged, so that
+                all frames have equal weight. The ViSTa paper writes that CLIP averages the embeddings of frames; it
+                does not mention scaling.
             settings: fields of `CheckpointSettings`; dtype `auto` is float32 on a CPU.
 
         Raises:
@@ -88,7 +89,7 @@ class DualEncoder:
         """Return one list per request, in order, with the same answer for each of its seeds. `config` has no effect.
 
         Raises:
-            ValueError: a prompt does not place its images exactly once; names the request.
+            ValueError: a prompt does not place its images exactly once; the message names the request.
             ModelError: the two encoders do not embed into one space.
         """
         import torch
@@ -136,7 +137,7 @@ class DualEncoder:
         embed: Callable[[Sequence[Content]], list[torch.Tensor]],
         images_each: int,
     ) -> dict[Key, torch.Tensor]:
-        """Return embeddings by key, from the cache or computed now.
+        """Return embeddings by key, cached or newly computed.
 
         Embeddings that do not fit into memory are left out.
         """
@@ -191,7 +192,7 @@ def text_key(text: str) -> Key:
 
 
 def pixels_key(images: Sequence[Image.Image]) -> Key:
-    """Return the key of RGB images in order: equal for equal sizes and pixels, independent of their source."""
+    """Return a key for RGB images in order: equal sizes and pixels give equal keys, whatever the source."""
     digest = hashlib.sha256(b"pixels\0")
     for image in images:
         digest.update(f"{image.width}x{image.height}\0".encode())

@@ -1,4 +1,4 @@
-"""Two encoders ("towers"), of images or videos and of texts, whose embeddings a `DualEncoder` compares.
+"""Two encoders ("towers") whose embeddings a `DualEncoder` compares: one for images or videos, one for texts.
 
 torch is imported when towers are loaded, not when this module is imported.
 """
@@ -24,19 +24,19 @@ Images = Sequence[Image.Image]
 Encoded = dict[str, "torch.Tensor"]
 
 _PADDED = frozenset({"siglip", "siglip2"})
-"""Families that were trained on texts padded to their full length, and read their last token."""
+"""Families that were trained on texts padded to the full length. These models read the last token of a text."""
 _PADDED_TOKENS = 64
-_NO_LIMIT = 1_000_000  # a tokenizer without a limit claims a far larger one
+_NO_LIMIT = 1_000_000  # a tokenizer without a limit reports a far larger number
 
 
 class Towers(ABC):
-    """Towers that embed units (one frame each, or one clip each) and texts, and compare them."""
+    """Two towers that embed units (one frame or one clip each) and texts, and compare their embeddings."""
 
     sees: ClassVar[str]
     """`frames` or `video`."""
     pooling: str
     frames: int | None = None
-    """Frames of a unit; None for any number."""
+    """Number of frames in a unit; None for any number."""
 
     def __init__(self, name: str, model: Pretrained, processor: Pretrained) -> None:
         self.name, self.model, self.processor = name, model, processor
@@ -52,25 +52,25 @@ class Towers(ABC):
 
     @abstractmethod
     def split(self, images: Images) -> list[tuple[Image.Image, ...]]:
-        """Return the units of a request's images, in order."""
+        """Split a request's images into units, in order."""
 
     @abstractmethod
     def embed(self, units: Sequence[Images]) -> list[torch.Tensor]:
-        """Return one float32 tensor per unit, on the CPU: (1, d), or a form for `cosines`."""
+        """Return one float32 tensor per unit, on the CPU: of shape (1, d), or of any shape that `cosines` can read."""
 
     @abstractmethod
     def pool(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Return (d,) float64: the embedding of all units together. Their order has no effect."""
+        """Return the embedding of all units together, shape (d,), float64. The order of the units has no effect."""
 
     def embed_texts(self, texts: Sequence[str]) -> list[torch.Tensor]:
-        """Return (d,) float32 on the CPU for each text."""
+        """Return one vector of shape (d,) per text, in float32 on the CPU."""
         tokens = self.processor.tokenizer(
             list(texts), padding=self._padding, truncation=True, max_length=self.text_tokens, return_tensors="pt"
         )
         return list(self._vectors(self.model.get_text_features, dict(tokens), "text"))
 
     def cosines(self, units: Sequence[torch.Tensor], texts: Sequence[torch.Tensor]) -> list[float]:
-        """Return the cosine of the images with each of the texts; NaN for an undefined embedding."""
+        """Return the cosine of the images with each text; NaN if an embedding is undefined."""
         import torch
 
         pooled, stacked = self.pool(units), torch.stack(list(texts)).double()
@@ -80,12 +80,12 @@ class Towers(ABC):
         return (_unit(stacked) @ _unit(pooled)).tolist()
 
     def too_long(self, texts: Sequence[str]) -> list[str]:
-        """Return the texts whose ends are cut off."""
+        """Return the texts that are too long and lose their ends."""
         tokens = self.processor.tokenizer(list(texts), verbose=False)["input_ids"]
         return [text for text, ids in zip(texts, tokens, strict=True) if len(ids) > self.text_tokens]
 
     def _vectors(self, embed: Callable[..., object], inputs: Encoded, noun: str) -> torch.Tensor:
-        """Return (n, d) float32 on the CPU: older models return the tensor, newer models an output with the tensor."""
+        """Return vectors, shape (n, d), float32, on the CPU: older models return a tensor, newer models wrap it."""
         import torch
 
         output = embed(**self._on_device(inputs))
@@ -100,9 +100,10 @@ class Towers(ABC):
 
 
 class FrameTowers(Towers):
-    """An image model: each frame is embedded separately, and a video is the mean of its frames' vectors.
+    """An image model: each frame is embedded separately, and a video's vector is the mean of its frames' vectors.
 
-    The vectors are first scaled to length 1, unless `unit_frames` is False, when longer vectors count for more.
+    Frame vectors are first scaled to length 1. If `unit_frames` is False, they are not, and longer vectors have more
+    weight.
     """
 
     sees = "frames"
@@ -124,7 +125,7 @@ class FrameTowers(Towers):
 
 
 class VideoTowers(Towers):
-    """A video model: all frames are embedded together, or evenly spaced frames if it takes a fixed number."""
+    """A video model: it embeds all frames together; if it takes a fixed number, it receives evenly spaced frames."""
 
     sees = "video"
     pooling = "the model's own"
@@ -153,7 +154,7 @@ class VideoTowers(Towers):
 class XClipTowers(VideoTowers):
     """X-CLIP, which adds its prompt generator's output for the video to each text (Ni et al., 2022, section 3.3).
 
-    A unit is (1 + t, d): the video's embedding, and the t patch tokens, averaged over time, for the generator.
+    A unit has the shape (1 + t, d): the video's embedding, then t patch tokens for the generator, averaged over time.
     """
 
     def embed(self, units: Sequence[Images]) -> list[torch.Tensor]:
@@ -181,7 +182,7 @@ class XClipTowers(VideoTowers):
 
 
 def spread(total: int, count: int) -> tuple[int, ...]:
-    """Return `count` indices below `total` in equal steps, including the first and the last; short lists repeat.
+    """Return `count` indices below `total` in equal steps from first to last; indices repeat if `total` is small.
 
     >>> spread(32, 4), spread(2, 4), spread(3, 1)
     ((0, 10, 20, 31), (0, 0, 0, 1), (0,))
@@ -190,10 +191,10 @@ def spread(total: int, count: int) -> tuple[int, ...]:
 
 
 def load_towers(name: str, settings: CheckpointSettings, *, unit_frames: bool = True) -> Towers:
-    """Load the towers of a local folder or a Hub id on their device; on a CPU in float32, unless set otherwise.
+    """Load the towers of a local folder or a Hub id onto their device. The default type on a CPU is float32.
 
     Args:
-        unit_frames: scale an image model's frames to length 1 before their mean.
+        unit_frames: scale the frame vectors of an image model to length 1 before averaging them.
 
     Raises:
         ModelError: the checkpoint cannot be read, is incomplete, or is not a dual encoder.
@@ -234,7 +235,7 @@ def _towers_class(name: str, model: PreTrainedModel) -> type[Towers]:
 
 
 def _mean(vectors: torch.Tensor) -> torch.Tensor:
-    """Return the mean of rows, equal to the last bit in any order: a bag of frames must not encode their order."""
+    """Return the mean of rows, exactly equal for any order of rows: unordered frames must not reveal an order."""
     order = sorted(range(len(vectors)), key=lambda row: vectors[row].tolist())
     return vectors[order].mean(dim=0)
 

@@ -1,1 +1,1 @@
-"""Checkpoints that transformers loads on this machine."""
+"""Runs checkpoints that transformers loads on this machine."""

@@ -1,11 +1,12 @@
-"""Checks once, before the first batch, that a model gives two examples the same result together and separately.
+"""Checks once, before the first batch, that a model gives the same results for two examples together and separately.
 
-Some processors and models are silently wrong in batches: they do not shift indices into the patches of a batch, or
-attend to padding. Answers cannot distinguish this from rounding, since batches round differently and a near tie can
-change; logits can. Measured over 50 tiny architectures on a CPU (two examples of unequal length, eight greedy steps),
-as a fraction of the logits' spread: correct batches differ by up to 0.000002 in float32, 0.002 in float16 and 0.016 in
-bfloat16. Batches of four wrong architectures differ by 0.0015 to 1.2, and batches with exchanged images by 0.14 or
-more, except for three. Real models are deeper and round more often, so the tolerance leaves room.
+Some processors and models give wrong answers in batches without an error: they do not shift indices into the patches of
+a batch, or attend to padding. Answers cannot show whether such a fault or rounding caused a difference, since batches
+round differently and can break a near tie in another way. Logits can. The differences were measured over 50 tiny
+architectures on a CPU (two examples of unequal length, eight greedy steps), as a fraction of the logits' spread.
+Correct batches differ by up to 0.000002 in float32, 0.002 in float16 and 0.016 in bfloat16. Batches of four faulty
+architectures differ by 0.0015 to 1.2. Batches with exchanged images differ by 0.14 or more, with three exceptions. Real
+models are deeper and round more often, so the tolerance is larger than these differences by rounding.
 
 This module imports torch, so import it only when a model runs.
 """
@@ -19,9 +20,9 @@ from dataclasses import dataclass
 import torch
 from transformers import PreTrainedModel
 
-_STEPS = 8  # tokens of each answer that are compared
+_STEPS = 8  # number of tokens of each answer that are compared
 _LEAST_TOLERANCE = 0.001
-_ROUNDINGS = 12  # of the number type's smallest step at 1, which is 0.0078 in bfloat16
+_ROUNDINGS = 12  # times the smallest step of the number type at 1, which is 0.0078 in bfloat16
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ class BatchCheck:
     """The distance between the logits of a batch of two and the logits of separate answers.
 
     Args:
-        distance: length of the difference over length of the logits, both without their mean; the largest over examples
-            and steps. None if the batch failed.
+        distance: the length of the difference divided by the length of the logits, after subtracting the mean from
+            both. It is the largest value over examples and steps, and None if the batch failed.
         tolerance: the largest distance that rounding may cause, by the model's number type.
         has_images: the examples had images.
         error: the error of a failed batch.
@@ -48,7 +49,7 @@ class BatchCheck:
 
     @property
     def finding(self) -> str:
-        """The outcome in words, for the log."""
+        """The outcome as text for the log."""
         if self.distance is None:
             return f"two examples that succeed alone fail together: {self.error}"
         far = f"{self.distance:.2g} from those alone (rounding: up to {self.tolerance:.2g})"
@@ -56,11 +57,10 @@ class BatchCheck:
 
 
 Steps = list[tuple[int, torch.Tensor]]
-"""One greedy answer: each token, and the logits of shape (vocabulary,) that it was chosen by."""
+"""One greedy answer: each token, and the logits, of shape (vocabulary,), from which it was chosen."""
 
 
 def tolerance_of(dtype: torch.dtype) -> float:
-    """Return the largest distance that counts as rounding."""
     return max(_LEAST_TOLERANCE, _ROUNDINGS * torch.finfo(dtype).eps)
 
 
@@ -81,7 +81,7 @@ def first_steps(
         output_logits=True,
     )
     prompt_length = inputs["input_ids"].shape[1]
-    masked = torch.finfo(model.dtype).min  # by models that never say some tokens; others write -inf
+    masked = torch.finfo(model.dtype).min  # models that exclude some tokens write this number; others write -inf
     logits = [torch.where(step <= masked, -torch.inf, step.float()) for step in outputs.logits]
     rows: list[Steps] = []
     for row, tokens in enumerate(outputs.sequences[:, prompt_length:].tolist()):
@@ -91,7 +91,7 @@ def first_steps(
 
 
 def largest_distance(alone: Sequence[Steps], together: Sequence[Steps]) -> float:
-    """Return the largest distance up to the first differing token, over all rows: later logits follow other text."""
+    """Return the largest distance over all rows, up to the first token that differs: later logits follow other text."""
     largest = 0.0
     for row, other_row in zip(alone, together, strict=True):
         for (token, logits), (other_token, other_logits) in zip(row, other_row, strict=False):

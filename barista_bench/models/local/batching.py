@@ -1,4 +1,4 @@
-"""Number of samples to generate together, learned from past batches that fitted or did not. Pure arithmetic."""
+"""Plans how many samples to generate together; it learns from past batches that fitted or did not."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ log = logging.getLogger(__name__)
 
 BatchSize = int | Literal["auto"]
 
-_START = 8  # prompts a batch where nothing can be measured
-_MAX_PROMPTS = 32  # of a batch that `auto` plans: more gains little, and their images fill the memory
-_SPARE = 0.8  # fraction of the free memory that `auto` plans with; fragments take the rest
-_WINDOW = 8  # batches at hand
-_MAX_WINDOW = 128  # limit of requests at hand, since each holds its images
+_START = 8  # prompts per batch where memory cannot be measured
+_MAX_PROMPTS = 32  # largest batch that `auto` plans: larger batches gain little, and their images fill the memory
+_SPARE = 0.8  # fraction of the free memory that `auto` uses; fragmentation needs the rest
+_WINDOW = 8  # batches to have at hand
+_MAX_WINDOW = 128  # limit of requests at hand, because each request holds its images
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedRequest:
-    """A request at hand: `tokens` of its prompt, visual tokens included, approximate but good enough to sort by."""
+    """A request at hand; `tokens` approximates the length of its prompt, including visual tokens, for sorting."""
 
     index: int
     request: Request
@@ -31,25 +31,24 @@ class QueuedRequest:
     samples: int
 
 
-_Size = tuple[int, int]  # samples of a batch, and the prompt tokens that each is padded to
+_Size = tuple[int, int]  # samples in a batch, and the number of prompt tokens that each sample is padded to
 
 
 def _is_within(size: _Size, other: _Size) -> bool:
-    """Return True if a batch is no larger than another in both dimensions."""
     return size[0] <= other[0] and size[1] <= other[1]
 
 
 class BatchBudget:
     """The size of the next batch, in prompts and in padded tokens times samples.
 
-    Memory is counted in tokens, so that one long prompt that did not fit does not shrink batches of short prompts. A
-    batch no larger than one that fitted is assumed to fit, and a batch no smaller than one that failed to fail. Between
-    the two, half of the failed number of tokens is tried.
+    Memory is counted in tokens, so that one long prompt that did not fit does not shrink batches of short prompts. If a
+    batch fitted, batches of at most its size are assumed to fit. If a batch failed, batches of at least its size are
+    assumed to fail. Between these sizes, half of the failed number of tokens is tried.
 
     Args:
-        batch_size: limit of prompts generated together. `auto` starts with 8 if memory cannot be measured; if it can,
-            one prompt is generated and measured, and up to 32 are planned from there.
-        memory: of a device that can be measured; None elsewhere.
+        batch_size: limit of prompts generated together. If memory cannot be measured, `auto` starts with 8 prompts. If
+            it can, `auto` measures the generation of one prompt, and then plans up to 32 prompts.
+        memory: the memory of the device; None if it cannot be measured.
 
     Raises:
         ConfigError: the batch size is neither `auto` nor 1 or more.
@@ -60,14 +59,13 @@ class BatchBudget:
         self.memory = memory if automatic else None
         self.most = (_MAX_PROMPTS if self.memory else _START) if automatic else checked_size(batch_size)
         self._bytes_per_token: float | None = None
-        self._measured: int | None = None  # padded tokens that the free memory holds
-        self._halved: int | None = None  # padded tokens that are planned after running out of memory
+        self._measured: int | None = None  # number of padded tokens that fit into the free memory
+        self._halved: int | None = None  # number of padded tokens to plan with after running out of memory
         self._fitted: list[_Size] = []
         self._failed: list[_Size] = []
         self._one_by_one = False
 
     def ask_one_by_one(self) -> None:
-        """Generate samples one by one from now on."""
         self.most, self._one_by_one = 1, True
 
     @property
@@ -77,16 +75,16 @@ class BatchBudget:
 
     @property
     def window(self) -> int:
-        """The number of requests to have at hand, so that requests of similar length are batched together."""
+        """The number of requests to have at hand, so that each batch can combine requests of similar length."""
         return max(self.most, min(_WINDOW * self.most, _MAX_WINDOW))
 
     @property
     def tokens(self) -> int | None:
-        """The limit of padded tokens times samples for a batch of unknown size; None for no limit."""
+        """The limit of padded tokens times samples, for a batch of unknown size; None for no limit."""
         return min((limit for limit in (self._measured, self._halved) if limit is not None), default=None)
 
     def fits(self, prompts: int, samples: int, columns: int) -> bool:
-        """Return True if a batch is worth trying; one sample always is."""
+        """Return True if a batch is worth trying; a batch of one sample always is."""
         size, limit = (samples, columns), self.tokens
         if samples == 1 or prompts > self.prompts or self._one_by_one:
             return samples == 1
@@ -97,10 +95,10 @@ class BatchBudget:
         return limit is None or samples * columns <= limit
 
     def take(self, queue: Sequence[QueuedRequest]) -> int:
-        """Return how many first requests of the queue, longest first, to generate together; at least one.
+        """Return how many requests from the front of the queue (longest first) to generate together; at least one.
 
-        Requests with and without images are never mixed. Otherwise the inputs of images would be padded for rows
-        without images, and some models (Llama 3.2 Vision) then return other logits for these rows.
+        Requests with and without images are never mixed. In a mixed batch, rows without images would get padding as
+        image inputs, and some models (Llama 3.2 Vision) then return other logits for these rows.
         """
         count, samples = 1, queue[0].samples
         for queued in queue[1:]:
@@ -111,7 +109,7 @@ class BatchBudget:
         return count
 
     def begin_batch(self) -> None:
-        """Note that a batch is about to be generated."""
+        """Note that the generation of a batch begins."""
         if self.memory:
             self.memory.begin()
 
@@ -125,9 +123,9 @@ class BatchBudget:
                 self._measured = int(_SPARE * self.memory.free_bytes() / self._bytes_per_token)
 
     def record_out_of_memory(self, samples: int, columns: int) -> None:
-        """Note that a batch of that many samples did not fit: plan with half of its tokens."""
+        """Note that a batch of that many samples did not fit. Later batches are planned with half of its tokens."""
         size = samples, columns
-        # If it did fit once, something else takes the memory now.
+        # If this size fitted before, something else takes the memory now.
         self._fitted = [known for known in self._fitted if not _is_within(size, known)]
         if samples > 1:
             self._failed = [known for known in self._failed if not _is_within(size, known)] + [size]
@@ -137,20 +135,19 @@ class BatchBudget:
 
 
 def checked_size(batch_size: object) -> int:
-    """Return a valid number of prompts; raise ConfigError for anything else."""
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
         raise ConfigError(f"batch_size is {batch_size!r}. Fix: give --batch-size auto, or a whole number of 1 or more")
     return batch_size
 
 
 class CudaMemory:
-    """Memory of the GPUs that hold a model; with several GPUs the fullest counts."""
+    """Memory of the GPUs that hold a model. If there are several, the fullest GPU counts."""
 
     def __init__(self, devices: Sequence[int]) -> None:
         self._devices, self._before = tuple(devices), dict.fromkeys(devices, 0)
 
     def begin(self) -> None:
-        """Start to measure the peak of a batch."""
+        """Begin to measure the peak memory of a batch."""
         import torch
 
         for device in self._devices:
@@ -158,7 +155,7 @@ class CudaMemory:
             self._before[device] = torch.cuda.memory_allocated(device)
 
     def peak_bytes(self) -> int:
-        """Return the bytes that the batch added at its peak."""
+        """Return the bytes by which the batch increased the memory at its peak."""
         import torch
 
         return max(torch.cuda.max_memory_allocated(device) - self._before[device] for device in self._devices)

@@ -1,8 +1,8 @@
 """How transformers' `generate` chooses tokens and stops: samples, log-probabilities, stop texts, thinking.
 
-`decode_after_shared_prefill` generates several samples of one prompt, each from a copy of its cache. Measured on the
-CPU with three tiny architectures: `generate` takes 1.6 to 2.6 times as long for 8 or more samples, 1.7 to 2.3 times for
-3 samples of each of 8 prompts, and as long for one sample each, where it is used.
+`decode_after_shared_prefill` generates several samples of one prompt, each from a copy of the prompt's cache. On a CPU
+with three tiny architectures, `generate` takes 1.6 to 2.6 times as long for 8 or more samples, and 1.7 to 2.3 times as
+long for 3 samples of each of 8 prompts. For one sample per prompt both take equally long, and `generate` is used.
 
 This module imports torch and transformers, so import it only when a model is loaded.
 """
@@ -39,11 +39,11 @@ _RANDOM_BITS = 52
 
 
 class SeededGumbel(LogitsProcessor):
-    """Turns the argmax over the scores into a sample, drawn with a separate seed for each row.
+    """Turns the argmax over the scores into a random sample, with a separate seed for each row.
 
-    argmax(log p + Gumbel noise) is distributed as p. `do_sample=True` would draw all rows from one global stream, so a
-    sample would change with the other rows of its batch. Here the noise is a hash of seed, step and token, computed on
-    the model's device: it is the same in every batch and on every device, and no number is transferred. Inverting the
+    argmax(log p + Gumbel noise) is distributed as p. `do_sample=True` would draw all rows from one global stream, so
+    the other rows of a batch would change a sample. Here the noise is a hash of seed, step and token. It is the same in
+    every batch and on every device. It is computed on the model's device, so no numbers are transferred. Inverting the
     cumulative distribution with one uniform number would be less work. But then rounding of the scores (batches round
     differently) would change many more samples.
     """
@@ -52,7 +52,7 @@ class SeededGumbel(LogitsProcessor):
         self._seeds, self._step = torch.tensor([seed % 2**63 for seed in seeds])[:, None], 0
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Add noise to scores of shape (rows, vocabulary), in float64; masked scores (-inf) stay masked."""
+        """Add noise in float64 to scores of shape (rows, vocabulary); masked scores (-inf) stay masked."""
         if len(scores) != len(self._seeds):
             raise ValueError(f"{len(scores)} rows of scores for {len(self._seeds)} seeds")
         self._seeds, self._step = self._seeds.to(scores.device), self._step + 1
@@ -77,12 +77,12 @@ def _unsigned_shift(values: torch.Tensor, bits: int) -> torch.Tensor:
 def sampling_processors(
     config: GenerationConfig, penalty: float, padding: torch.Tensor, seeds: Sequence[int]
 ) -> LogitsProcessorList:
-    """Return processors: repetition penalty, temperature, top-k, nucleus, the draw; at temperature 0 only the penalty.
+    """Return processors for repetition penalty, temperature, top-k, nucleus and draw; at temperature 0 only the first.
 
     Args:
-        config: the settings; their repetition penalty is not read.
+        config: the settings; `repetition_penalty` is ignored here.
         penalty: repetition penalty, 1.0 for none.
-        padding: columns of padding on the left of each row, shape (rows,); padding does not count as repetition.
+        padding: number of padding columns on the left of each row, shape (rows,). Padding does not count as repetition.
         seeds: one per row.
     """
     processors = LogitsProcessorList()
@@ -101,10 +101,10 @@ def sampling_processors(
 
 
 class LogprobRecorder(LogitsProcessor):
-    """Records log-probabilities of the model itself, before penalty, temperature and cuts.
+    """Records the model's log-probabilities before penalty, temperature, top-k and nucleus change them.
 
-    So they have the same meaning with all sampling settings (as in OpenAI's and vLLM's APIs). For an answer with a
-    schema they cover the allowed tokens and add up to one over these, as in vLLM.
+    So log-probabilities have the same meaning for all sampling settings, as in OpenAI's and vLLM's APIs. For an answer
+    with a schema, only the allowed tokens have probabilities, and these add up to one, as in vLLM.
 
     Args:
         count: number of likeliest tokens to record per step, one or more.
@@ -114,10 +114,10 @@ class LogprobRecorder(LogitsProcessor):
         self._count = count
         self._chosen: list[torch.Tensor] = []
         self._likeliest: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._latest: torch.Tensor | None = None  # of the step whose token is not chosen yet
+        self._latest: torch.Tensor | None = None  # scores of the step whose token is not chosen yet
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Record scores of shape (rows, vocabulary), and the last chosen token."""
+        """Record the scores, of shape (rows, vocabulary), and the last chosen token."""
         self._take(input_ids[:, -1])
         self._latest = torch.log_softmax(scores, dim=-1)
         values, ids = self._latest.topk(min(self._count, scores.shape[-1]), dim=-1)
@@ -125,7 +125,7 @@ class LogprobRecorder(LogitsProcessor):
         return scores
 
     def rows(self, generated: torch.Tensor) -> list[TokenScores]:
-        """Return one entry per row of `generated`, shape (rows, steps), without steps that `generate` took back."""
+        """Return one entry per row of `generated` (rows, steps); steps that `generate` took back are left out."""
         steps = generated.shape[1]
         if len(self._chosen) < steps:
             self._take(generated[:, -1])
@@ -139,22 +139,22 @@ class LogprobRecorder(LogitsProcessor):
 
 
 class NanCheck(LogitsProcessor):
-    """Raises ValueError for scores that are NaN: their argmax would be an answer."""
+    """Raises ValueError if scores are NaN, since the argmax over NaN would give an answer."""
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Return scores of shape (rows, vocabulary) unchanged."""
+        """Check scores of shape (rows, vocabulary), and return them unchanged."""
         if bool(scores.isnan().any()):
             raise ValueError("the model's scores are not numbers. Fix: load it with another dtype (bfloat16)")
         return scores
 
 
-_SPARE_TOKENS = 4  # a token writes a byte or more, unless it starts within a character
+_SPARE_TOKENS = 4  # a token writes at least one byte, unless it starts within a character
 
 
 class Thoughts:
     """Tracks, row by row, whether a model is thinking. Reads each generated token once, and no prompt tokens.
 
-    Tags are searched in the text, since they are one token in some vocabularies and several in others.
+    Tags are searched in the text, since a tag is one token in some vocabularies and several tokens in others.
 
     Args:
         prompt_length: columns of the padded prompt.
@@ -170,9 +170,9 @@ class Thoughts:
     ) -> None:
         self.thinking = list(opens_thinking)
         self.thinking_tokens = [0] * len(self.thinking)
-        """Tokens of reasoning, for each row."""
+        """Number of reasoning tokens in each row."""
         self.answers_from: list[int] = [0] * len(self.thinking)
-        """Generated tokens before the present stretch of thinking or answering, for each row."""
+        """Number of tokens that each row had generated when its present thinking or answering began."""
         self._tokenizer, self._tags, self._prompt_length = tokenizer, tags, prompt_length
         self._tail = max(len(tag.encode()) for tag in tags) + _SPARE_TOKENS
         self._read = prompt_length
@@ -188,7 +188,7 @@ class Thoughts:
         self._read = input_ids.shape[1]
 
     def has_thought(self, row: int) -> bool:
-        """Return True if the present part of the answer follows thinking."""
+        """Return True if thinking came before the present part of the answer."""
         return not self.thinking[row] and self.answers_from[row] > 0
 
     def _take(self, row: int, tokens: list[int], end: int) -> None:
@@ -201,15 +201,15 @@ class Thoughts:
 
 
 class ThinkingBudget(LogitsProcessor):
-    """Closes a row's thinking after `budget` tokens, by forcing the tokens of the closing tag.
+    """Closes the thinking of a row after `budget` tokens: it forces the tokens of the closing tag.
 
     Place it last, after all processors that choose among the scores.
 
     Args:
-        budget: tokens of reasoning, 0 or more; the tag does not count.
+        budget: number of reasoning tokens, 0 or more, without the tag.
         closing: the tokens that close the thinking, one or more.
-        allows: tells if a row's answer under a schema can continue with a token. Within a character it cannot, so
-            closing waits for its last bytes.
+        allows: returns True if a row's answer with a schema can continue with a token. The tag cannot start within a
+            character, so closing waits for the last bytes of the character.
     """
 
     def __init__(
@@ -223,7 +223,10 @@ class ThinkingBudget(LogitsProcessor):
         self._forced = [0] * len(thoughts.thinking)  # tokens of the closing tag that are still to be written
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Return scores of shape (rows, vocabulary); where the tag is forced, all but its next token are masked."""
+        """Return scores of shape (rows, vocabulary).
+
+        In rows where the closing tag is forced, all tokens but the next token of the tag are masked.
+        """
         self._thoughts.read(input_ids)
         for row, is_thinking in enumerate(self._thoughts.thinking):
             is_spent = is_thinking and self._thoughts.thinking_tokens[row] >= self._budget
@@ -237,10 +240,10 @@ class ThinkingBudget(LogitsProcessor):
 
 
 class StopTexts(StoppingCriteria):
-    """Stops a row when its answer has a stop text, and records after how many generated tokens.
+    """Stops a row when its answer contains a stop text, and records the number of tokens generated until then.
 
-    Prompt and reasoning are not searched: a stop text ends the answer, and a prompt that ends with a stop text stops
-    nothing. Special tokens count as text here: `<|im_end|>` may be a stop text.
+    Only the answer is searched. Stop texts in the prompt or in the reasoning have no effect. Special tokens count as
+    text here, so `<|im_end|>` may be a stop text.
     """
 
     def __init__(
@@ -252,7 +255,7 @@ class StopTexts(StoppingCriteria):
         self._tail = max((len(text.encode()) for text in texts), default=0) + _SPARE_TOKENS
 
     def __call__(self, input_ids: torch.LongTensor, scores: object, **_: object) -> torch.BoolTensor:
-        """Return shape (rows,): true for each row that has reached a stop text."""
+        """Return True for each row that has reached a stop text, as a tensor of shape (rows,)."""
         if self._texts:
             self._thoughts.read(input_ids)
             generated = input_ids[:, self._prompt_length :].tolist()
@@ -268,7 +271,7 @@ class StopTexts(StoppingCriteria):
         start = self._thoughts.answers_from[row]
         tail = tokens[max(start, len(tokens) - self._tail) :]
         text = str(self._tokenizer.decode(tail, clean_up_tokenization_spaces=False))
-        if len(tail) == len(tokens) - start:  # spaces before an answer are no part of it (`split_reasoning`)
+        if len(tail) == len(tokens) - start:  # spaces before an answer do not belong to it (`split_reasoning`)
             text = text.lstrip(None if self._thoughts.has_thought(row) else " ")
         return any(stop in text for stop in self._texts)
 
@@ -277,7 +280,10 @@ _PRIVATE_METHODS = ("_prefill", "_update_model_kwargs_for_generation", "_optimiz
 
 
 def can_share_prefill(model: PreTrainedModel) -> bool:
-    """Return True if the cache of a model's prompt can be copied: not with a running state (Mamba and similar)."""
+    """Return True if the cache of a model's prompt can be copied.
+
+    It cannot be copied for models with a running state (such as Mamba).
+    """
     return all(hasattr(model, name) for name in _PRIVATE_METHODS) and not getattr(model, "_is_stateful", False)
 
 
@@ -293,13 +299,14 @@ def decode_after_shared_prefill(
 ) -> torch.LongTensor:
     """Decode greedily for `generate(custom_generate=...)`, running each prompt once for all its samples.
 
-    `num_return_sequences` repeats the prompts before the prefill, and refuses `do_sample=False`.
+    The setting `num_return_sequences` of transformers would repeat the prompts before the prefill, and refuses
+    `do_sample=False`.
 
     Args:
-        rows: the prompt that each sample continues, shape (samples,), in rising order.
+        rows: for each sample, the number of the prompt that it continues; shape (samples,), in rising order.
 
     Returns:
-        Prompts and continuations, shape (samples, columns).
+        Prompts with their continuations, shape (samples, columns).
     """
     outputs = model._prefill(input_ids, generation_config, model_kwargs)
     model_kwargs = _next_inputs(model, outputs, model_kwargs)
@@ -326,12 +333,12 @@ def _next_inputs(model: PreTrainedModel, outputs: object, kwargs: dict[str, obje
     return model._update_model_kwargs_for_generation(
         outputs,
         kwargs,
-        is_encoder_decoder=False,  # Llama 3.2 Vision has no default for it
+        is_encoder_decoder=False,  # Llama 3.2 Vision has no default for this
     )
 
 
 def _take_rows(kwargs: dict[str, object], rows: torch.Tensor, prompts: int) -> dict[str, object]:
-    """Return the model's inputs for the samples instead of the prompts, without pixels, which are no longer needed."""
+    """Return the model's inputs with one row per sample. Pixels are left out, because they are no longer needed."""
     inputs: dict[str, object] = {}
     for name, value in kwargs.items():
         if name in MULTIMODAL_INPUTS_TO_DROP_OUTSIDE_PREFILL:
@@ -339,7 +346,7 @@ def _take_rows(kwargs: dict[str, object], rows: torch.Tensor, prompts: int) -> d
         if name == "past_key_values":
             value.reorder_cache(rows)  # type: ignore[attr-defined]  # the only call that every kind of cache has
         elif isinstance(value, torch.Tensor) and name == "position_ids" and value.ndim == 3:
-            value = value[:, rows]  # several axes of positions (Qwen), the batch in the second dimension
+            value = value[:, rows]  # Qwen has several axes of positions, so the batch is the second dimension
         elif isinstance(value, torch.Tensor) and value.ndim and value.shape[0] == prompts:
             value = value[rows]
         inputs[name] = value

@@ -1,4 +1,4 @@
-"""Generates batch by batch: plans, encodes the next batch in a thread, generates, splits batches that do not fit.
+"""Generates answers batch by batch: plans batches, encodes the next one in a thread, and splits those that do not fit.
 
 This module imports torch and transformers, so import it only when a model is loaded.
 """
@@ -44,9 +44,11 @@ _FIRST_ANSWER = GenerationConfig(temperature=0, max_new_tokens=2)
 
 @dataclass(frozen=True, slots=True)
 class _GenerationJob:
-    """Samples of one request that are generated together: `index` counts requests, `slots` its seeds.
+    """Samples of one request that are generated together.
 
-    `matcher` is at the beginning of an answer with a schema; None for a free answer.
+    `index` is the number of the request, and `slots` are the numbers of its seeds.
+
+    `matcher` is a schema's matcher at the beginning of an answer; None for an answer without a schema.
     """
 
     index: int
@@ -61,7 +63,7 @@ class Engine:
     """Answers requests with one model, batch by batch.
 
     Args:
-        holder: constrains answers to the schemas of their requests; None if all answers are free.
+        holder: constrains answers to the schemas of their requests; None if no request has a schema.
     """
 
     def __init__(
@@ -78,10 +80,12 @@ class Engine:
         self.batch_check: BatchCheck | None = None
 
     def check_start(self) -> None:
-        """Ask a test question about a picture (a video of two, if frames are videos), and drop the answer.
+        """Ask a test question about a picture, and drop the answer.
+
+        If frames are shown as videos, the question has a video of two pictures.
 
         Raises:
-            ModelError: the model does not answer it, or its prompt is the same without the picture.
+            ModelError: the model does not answer the question, or its prompt is the same without the picture.
         """
         name, count = self.encoder.name, 0 if self.encoder.reads_text_alone else 2 if self.encoder.takes_video else 1
         prompt = Prompt("", (*map(ImagePart, range(count)), TextPart("What is this?")))
@@ -104,7 +108,10 @@ class Engine:
     def work(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
     ) -> Iterator[tuple[int, AnsweredRequest]]:
-        """Yield the answers to all requests with their numbers; `at_once` takes all first, longest first."""
+        """Yield the answers to all requests, with the requests' numbers.
+
+        With `at_once`, all requests are taken first, and the longest are answered first.
+        """
         source = enumerate(requests)
         queue: list[QueuedRequest] = []
         ahead: Future[_EncodedBatch] | None = None
@@ -118,7 +125,8 @@ class Engine:
                         queue.append(QueuedRequest(index, request, self.encoder.tokens(request), samples))
                     else:
                         yield index, AnsweredRequest(request, [], 0.0)
-                # Take two more batches for each generated batch, so that the first need not wait for a full window.
+                # Take two more batches for each generated batch, so that the first batch need not wait for a full
+                # window.
                 queue_length = min(self.budget.window, queue_length + 2 * self.budget.prompts)
                 batch = ahead or self._begin(queue, worker, config)
                 if batch is None:
@@ -129,7 +137,7 @@ class Engine:
     def _begin(
         self, queue: list[QueuedRequest], worker: ThreadPoolExecutor, config: GenerationConfig
     ) -> Future[_EncodedBatch] | None:
-        """Take the next batch out of `queue`, longest first, so that memory runs out at once or never."""
+        """Take the next batch from `queue`, longest first: if memory runs out, it does so in the first batch."""
         if not queue:
             return None
         queue.sort(key=lambda entry: -entry.tokens)
@@ -155,9 +163,10 @@ class Engine:
     def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, AnsweredRequest]]:
         started = time.perf_counter()
         jobs = [job for _, job in batch if isinstance(job, _GenerationJob)]
-        check = self.batch_check  # one without images says nothing of them
+        check = self.batch_check  # a check without images tells nothing about images
         if len(jobs) > 1 and (check is None or (jobs[0].has_images and not check.has_images)):
-            self._check_batches([jobs[0], *jobs[:0:-1]])  # the longest and the shortest first: with most padding
+            # The longest and the shortest job first: this pair has the most padding.
+            self._check_batches([jobs[0], *jobs[:0:-1]])
         by_slot: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
         for job, slot, completion in self._generate_splitting(jobs, config):
             by_slot[job.index][slot] = completion
@@ -167,7 +176,7 @@ class Engine:
             if isinstance(prepared, Failure):
                 yield entry.index, AnsweredRequest(entry.request, [prepared for _ in seeds], 0.0)
             else:
-                # Greedy decoding has a single answer for all seeds.
+                # Greedy decoding gives all seeds the same answer.
                 answers = by_slot[entry.index]
                 is_greedy = config.temperature <= 0
                 completions = repeat_answer(answers[0], len(seeds)) if is_greedy else [answers[slot] for slot in seeds]
@@ -176,12 +185,12 @@ class Engine:
     def _generate_splitting(
         self, jobs: list[_GenerationJob], config: GenerationConfig
     ) -> Iterator[tuple[_GenerationJob, int, Completion | Failure]]:
-        """Generate. A failed batch is split into smaller batches, down to one sample."""
+        """Generate a batch; if it fails, split it into smaller batches, down to one sample."""
         pending = [jobs] if jobs else []
         while pending:
             batch = pending.pop()
             samples, columns = _size(batch)
-            # Do not try batches known to be too large: the budget may have shrunk since the batch was made.
+            # Do not try batches that are known to be too large: the budget may have shrunk since the batch was made.
             outcome = self._attempt(batch, config) if self.budget.fits(len(batch), samples, columns) else None
             if isinstance(outcome, list):
                 for job, completions in zip(batch, outcome, strict=True):
@@ -197,8 +206,8 @@ class Engine:
 
         If the results differ, samples are generated one by one from then on.
 
-        The two are the first that succeed separately. If fewer than two do, or memory is too small for two, the next
-        batch is tried.
+        The examples are the first two that succeed separately. If fewer than two succeed, or memory is too small for
+        two, the next batch is tried.
         """
         pair, alone = [], []
         for job in jobs:
@@ -240,7 +249,7 @@ class Engine:
         else:
             self.budget.record_fit(samples, columns)
             return completions
-        # Outside of the except block, where the traceback no longer holds the failed batch's tensors.
+        # This is outside of the except block, where the traceback no longer holds the failed batch's tensors.
         if out_of_memory:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
@@ -283,11 +292,12 @@ class Engine:
         sequences = self.model.generate(
             **inputs,
             max_new_tokens=config.max_new_tokens,
-            do_sample=False,  # our processors sample
+            do_sample=False,  # our processors draw the samples
             num_beams=1,
             use_cache=True,
             cache_implementation="dynamic",
-            repetition_penalty=1.0,  # ours penalises, so that log-probabilities are recorded before it
+            # Our processor applies the penalty, so that log-probabilities are recorded before it.
+            repetition_penalty=1.0,
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=sorted(self.reader.end_ids) or None,
             logits_processor=processors,
@@ -320,12 +330,12 @@ _EncodedBatch = list[tuple[QueuedRequest, _GenerationJob | Failure]]
 
 
 def _size(batch: list[_GenerationJob]) -> tuple[int, int]:
-    """Return the samples of a batch, and the prompt tokens that each of them is padded to."""
+    """Return the number of samples in a batch, and the number of prompt tokens that each sample is padded to."""
     return sum(len(job.slots) for job in batch), max(job.encoded.prompt_tokens for job in batch)
 
 
 def _context_of(config: PreTrainedConfig) -> int | None:
-    """Return the context length of a model, prompt and answer, in tokens; None if its configuration has none."""
+    """Return the context length of a model (prompt and answer) in tokens; None if its configuration has none."""
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
     limit = getattr(text, "max_position_embeddings", None)
@@ -334,7 +344,7 @@ def _context_of(config: PreTrainedConfig) -> int | None:
 
 
 def _halves(batch: list[_GenerationJob]) -> list[list[_GenerationJob]]:
-    """Return two smaller batches, the first half last (it is taken first); one job is split by its samples."""
+    """Return two smaller batches; the first half comes last, because it is taken first. One job is split by samples."""
     if len(batch) > 1:
         middle = (len(batch) + 1) // 2
         return [batch[middle:], batch[:middle]]

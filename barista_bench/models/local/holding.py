@@ -1,4 +1,4 @@
-"""Constrains the answers of a local model to JSON Schemas, a separate schema for each row: masks of next tokens.
+"""Constrains the answers of a local model to JSON Schemas, one schema per row, by masking the next tokens.
 
 This module imports torch, transformers and llguidance, so import it only when answers are constrained.
 """
@@ -23,18 +23,18 @@ from barista_bench.models.answer_schemas import Schema, answer_grammar, is_restr
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-_WORD = 32  # tokens of a word of a mask
-_LONGEST = 1024  # bytes of a token: llguidance panics at a longer one
-_MAX_FORMS = 256  # grammars that are kept, each with the states of its automaton
+_WORD = 32  # tokens per word of a mask
+_LONGEST = 1024  # longest token in bytes: llguidance panics at a longer token
+_MAX_FORMS = 256  # limit of cached grammars; each has the states of its automaton
 
 
 class AnswerHolder:
     """Constrains answers to schemas, for one tokenizer.
 
     Args:
-        vocabulary: number of tokens that the model scores; some models pad it beyond their tokenizer's.
+        vocabulary: number of tokens that the model scores; some models score more tokens than their tokenizer has.
         end_ids: tokens that end an answer.
-        tags: opening and closing tag of the model's thoughts; None if it has none.
+        tags: opening and closing tag of the model's thoughts; None if the model has no such tags.
 
     Raises:
         ModelError: llguidance cannot read the tokenizer, or no token ends an answer.
@@ -67,25 +67,30 @@ class AnswerHolder:
         self._executor = LLExecutor()
 
     def matcher(self, schema: Schema | None, *, opens_thinking: bool) -> LLMatcher | None:
-        """Return a matcher at the beginning of an answer, to copy for each sample; None for a free answer.
+        """Return a matcher at the beginning of an answer; None for an answer without a schema.
+
+        Copy the matcher for each sample.
 
         Args:
             opens_thinking: the prompt has opened the thinking.
 
         Raises:
-            ValueError: llguidance cannot take the schema.
+            ValueError: llguidance does not support the schema.
         """
         grammar = self.grammar(schema, opens_thinking=opens_thinking)
         return None if grammar is None else self._matcher_of(grammar)
 
     def grammar(self, schema: Schema | None, *, opens_thinking: bool) -> str | None:
-        """Return the grammar of an answer (`answer_grammar`); None for a free answer."""
+        """Return the grammar of an answer (`answer_grammar`); None for an answer without a schema."""
         if schema is None or not is_restrictive(schema):
             return None
         return answer_grammar(schema, self._thought, opens_thinking=opens_thinking)
 
     def processor(self, first_matchers: Sequence[LLMatcher | None], columns: int, pad_id: int) -> SchemaMasks:
-        """Return the masks of a batch with prompts padded to `columns` tokens; each row gets a copy of its matcher."""
+        """Return the masks for a batch with prompts padded to `columns` tokens.
+
+        Each row gets a copy of its matcher.
+        """
         matchers = [matcher and matcher.deep_copy() for matcher in first_matchers]
         return SchemaMasks(matchers, self._tokenizer.vocab_size, columns, pad_id, self._executor)
 
@@ -103,8 +108,8 @@ class AnswerHolder:
 class SchemaMasks(LogitsProcessor):
     """Masks tokens that a row's schema does not allow next; rows without a matcher stay unchanged.
 
-    Place it before all processors that choose among the scores, so that cuts and log-probabilities cover the allowed
-    tokens.
+    Place this processor before all processors that choose among the scores. Then top-k, nucleus and log-probabilities
+    cover only the allowed tokens.
     """
 
     def __init__(
@@ -115,7 +120,7 @@ class SchemaMasks(LogitsProcessor):
         self._masks = np.full((len(matchers), -(-vocabulary // _WORD)), -1, dtype=np.int32)
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Return scores of shape (rows, vocabulary), -inf for tokens that are not allowed.
+        """Return scores of shape (rows, vocabulary); tokens that are not allowed have the score -inf.
 
         Raises:
             ValueError: llguidance failed for a row.
@@ -138,15 +143,18 @@ class SchemaMasks(LogitsProcessor):
         return cast("torch.FloatTensor", scores.masked_fill(~torch.from_numpy(allowed).to(scores.device), -torch.inf))
 
     def allows(self, row: int, token: int) -> bool:
-        """Return True if a row can continue with a token, by the latest mask."""
+        """Return True if the latest mask allows a token in a row."""
         return row not in self._live_matchers or bool(self._allowed[row, token])
 
     def _take(self, tokens: Sequence[int]) -> None:
-        """Advance each row's matcher by its chosen token; a finished row is free from then on, for its padding."""
+        """Advance each row's matcher by the row's chosen token.
+
+        A finished row allows all tokens from then on, because only padding follows.
+        """
         for row, matcher in list(self._live_matchers.items()):
             is_over = matcher.is_stopped()
             if not is_over and not matcher.consume_token(tokens[row]):
-                is_over = tokens[row] == self._pad_id  # which follows on a stop text
+                is_over = tokens[row] == self._pad_id  # padding follows a stop text
                 if not is_over:
                     _check(matcher)
             if is_over:

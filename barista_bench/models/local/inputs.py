@@ -1,4 +1,4 @@
-"""Tensors of a batch of requests: chat template, processor, left padding.
+"""Turns requests into the tensors of a batch, with the chat template, the processor and left padding.
 
 This module imports torch and transformers, so import it only when a model is loaded.
 """
@@ -30,14 +30,14 @@ log = logging.getLogger(__name__)
 SystemStyle = Literal["parts", "text", "folded"]
 Message = dict[str, object]
 
-# Errors of a processor, a chat template or a model for unsupported inputs. They lose their example.
+# Errors that a processor, chat template or model raises for inputs it does not support. The example then fails.
 MODEL_ERRORS = (
     *(ValueError, TypeError, LookupError, AttributeError, AssertionError, RuntimeError, OSError, MemoryError),
     TemplateError,
 )
 
-# Outputs of processors that can be concatenated: rows of tokens, and values of each image or patch.
-# Others may count images or patches of a whole batch, which only a processor that sees the batch can do.
+# Outputs of processors that can be concatenated: rows of tokens, and values of each image or patch. Other outputs may
+# count images or patches over a whole batch, so only a processor that sees the whole batch can make them.
 _PER_TOKEN = frozenset({"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids", "moe_mm_token_type_ids"})
 _PER_IMAGE = frozenset(
     {"pixel_values", "high_res_pixel_values", "pixel_values_videos", "pixel_mask", "pixel_attention_mask"}
@@ -46,18 +46,18 @@ _PER_IMAGE = frozenset(
 )
 
 _PROBE = "barista-system-probe"
-# Take the images of a batch in one list, not in a list for each prompt.
+# These processors take the images of a batch in one list instead of one list per prompt.
 _FLAT_IMAGES = frozenset({"GotOcr2Processor"})
-_SIZE_STEP = 32  # pixels; sizes are rounded up to it before their tokens are measured, to measure few of them
+_SIZE_STEP = 32  # pixels; sizes are rounded up to a multiple of this, so that few sizes must be measured in tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One request from the processor: tensors whose first dimension is one row, or its images.
+    """The processor's output for one request: a tensor's first dimension is one row, or one entry per image.
 
     Args:
         messages: the conversation, for processors whose outputs cannot be joined later.
-        times: of the frames, for each of its videos.
+        times: the times of the frames, for each video.
         tensors: the model's inputs; no padding.
         opens_thinking: the template has already written the opening think tag.
     """
@@ -75,21 +75,21 @@ class Encoded:
 class PromptEncoder:
     """Writes prompts in the form of one model.
 
-    `encode` may run in a thread beside the other methods. Tokenizers may not, so `tokenizer` is separate from the
-    processor's tokenizer.
+    `encode` may run in a thread while other methods run. A tokenizer may not be used by two threads, so `tokenizer` is
+    separate from the processor's tokenizer.
 
     Args:
-        processor: with a tokenizer and a chat template; its tokenizer is set to pad on the left.
-        name: the model's, for messages.
+        processor: has a tokenizer and a chat template. Its tokenizer is set to pad on the left.
+        name: the model's name, for error messages.
         settings: how the model receives frames, reasoning and think tags.
         template_kwargs: further variables of the chat template.
 
     Attributes:
-        thinks: the tags were given, or the model has common think tags.
+        thinks: True if the tags were given, or if the model has common think tags.
 
     Raises:
-        ModelError: the processor has no chat template, or its template does not read `template_kwargs` or has no
-            switch for `reasoning`; or it cannot pad, or does not take a requested video.
+        ModelError: the processor has no chat template, cannot pad, or does not take a requested video; or its template
+            does not read `template_kwargs`, or has no switch for `reasoning`.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class PromptEncoder:
         self._image_tokens: dict[tuple[int, int], int] = {}
         if self.takes_video and getattr(processor, "video_processor", None) is None:
             raise ModelError(f"model {name}: its processor takes no video. Fix: use frames_as='images'")
-        # Only the processor's own is applied, and some read none from the checkpoint.
+        # Only the processor's own template is applied, and some processors do not read it from the checkpoint.
         processor.chat_template = processor.chat_template or self.tokenizer.chat_template
         if not processor.chat_template:
             remedy = "use its instruction-tuned version, or give chat_template"
@@ -132,7 +132,7 @@ class PromptEncoder:
         self.tags, self.thinks = tags or THINK_TAGS, tags is not None
 
     def parts(self, request: Request) -> list[TextPart | ImagePart | VideoClip]:
-        """Return the user turn, with the images that the model receives as a video.
+        """Return the parts of the user turn; images that the model receives as a video are joined to clips.
 
         Raises:
             ValueError: the times of a video's frames are unknown.
@@ -144,7 +144,7 @@ class PromptEncoder:
         )
 
     def messages(self, request: Request) -> list[Message]:
-        """Return the conversation: a system message, if there is one and the template takes it, and a user turn."""
+        """Return the conversation: a system message, if one exists and the template takes it, and a user turn."""
         content = [_content(part, request) for part in self.parts(request)]
         system = request.prompt.system
         if not system:
@@ -158,11 +158,11 @@ class PromptEncoder:
         """Return tensors of one request.
 
         Raises:
-            MODEL_ERRORS: the processor cannot take these inputs.
+            MODEL_ERRORS: the processor does not support these inputs.
         """
         messages = self.messages(request)
         times = tuple(part.times for part in self.parts(request) if isinstance(part, VideoClip))
-        # A processor of one rate cannot tell the model that frames lie at uneven distances.
+        # A processor with a single rate cannot tell the model that the frames are unevenly spaced.
         uneven = next((each for each in times if not each.is_even), None)
         if self.knows_one_rate and uneven is not None and not self._warned_of_rate:
             self._warned_of_rate = True
@@ -176,44 +176,47 @@ class PromptEncoder:
         return Encoded(messages, tensors, prompt_end.rstrip().endswith(self.tags[0]), times)
 
     def text(self, request: Request) -> tuple[str, bool, bool]:
-        """Write a request with the chat template, for callers that tokenize it; each image has one place in it.
+        """Write a request with the chat template, for callers that tokenize the text; each image has one place in it.
 
-        Also returned: True if the tokenizer must add its special tokens (a beginning of the text), since the template
-        wrote none, and True if the template has already written the opening think tag.
+        The second value is True if the tokenizer must add its special tokens (such as a beginning of text), because the
+        template wrote none. The third is True if the template has already written the opening think tag.
 
         Raises:
-            MODEL_ERRORS: the chat template cannot take these inputs.
+            MODEL_ERRORS: the chat template does not support these inputs.
         """
         text = self._template_text(self.messages(request), add_generation_prompt=True)
         begin = self.tokenizer.bos_token
-        # The rules by which `apply_chat_template` makes tokens of its text: of a tokenizer it adds none, of a processor
-        # those that the text lacks.
+        # `apply_chat_template` follows these rules when it tokenizes its text: a tokenizer adds no special tokens, and
+        # a processor adds the special tokens that the text lacks.
         adds_special_tokens = not self.reads_text_alone and not (begin is not None and text.startswith(begin))
         return text, adds_special_tokens, text.rstrip().endswith(self.tags[0])
 
     def drops_images(self, request: Request, encoded: Encoded) -> bool:
-        """Return True if the same prompt without its images becomes the same tensors."""
+        """Return True if the prompt gives the same tensors with and without its images."""
         texts = tuple(part for part in request.prompt.parts if isinstance(part, TextPart))
         try:
             bare = self.encode(replace(request, prompt=replace(request.prompt, parts=texts), images=()))
         except MODEL_ERRORS:
-            return False  # it takes nothing without images
+            return False  # the processor takes no prompt without images
         return bare.tensors.keys() == encoded.tensors.keys() and bare.prompt_tokens == encoded.prompt_tokens
 
     def tokens(self, request: Request) -> int:
-        """Return visual and text tokens of a request, good enough to sort by; its images are not processed."""
+        """Return the approximate number of visual and text tokens of a request, for sorting.
+
+        The images are not processed.
+        """
         try:
             prompt_text = self._template_text(self.messages(request))
         except MODEL_ERRORS:
-            return 0  # the request will say so itself when it is encoded
+            return 0  # the error is raised when the request is encoded
         text_tokens = len(self.tokenizer(prompt_text, add_special_tokens=False)["input_ids"])
         return text_tokens + sum(self._tokens_of_image(image.size) for image in request.images)
 
     def batch(self, encoded: Sequence[Encoded]) -> dict[str, torch.Tensor]:
-        """Return one batch, left-padded: tensors of shape (requests, columns), and the images one after another.
+        """Return one left-padded batch: tensors of shape (requests, columns), and the images of all requests in order.
 
-        Requests whose tensors cannot be joined pass through the processor once more, together: some processors pad
-        images to the largest of a batch, some count over all of its images.
+        If the tensors of the requests cannot be joined, the processor encodes all requests once more, together. For
+        example, some processors pad images to the largest image of a batch, or count over all images.
         """
         batch = _stack([each.tensors for each in encoded], self.tokenizer.pad_token_id)
         if batch is None:
@@ -225,14 +228,14 @@ class PromptEncoder:
         return batch
 
     def _apply(self, conversations: list[list[Message]], times: Sequence[FrameTimes] = ()) -> dict[str, torch.Tensor]:
-        """Return tensors of conversations, whose videos have these times, in their order."""
+        """Return tensors of conversations; `times` has the frame times of their videos, in order."""
         options: dict[str, object] = {"padding": len(conversations) > 1}
         if "mm_token_type_ids" in self._input_names:
-            options["return_mm_token_type_ids"] = True  # named by processors that leave them out unless they are asked
+            options["return_mm_token_type_ids"] = True  # some processors return these ids only if asked
         if times:
-            # All frames, as they are: which ones to show is the task's choice.
+            # Use all frames unchanged: the task has chosen which frames to show.
             metadata = [each.metadata() for each in times]
-            # Some processors write times into the prompt, and forget to ask their part for them.
+            # Some processors write times into the prompt, but do not request the times from their video processor.
             options |= {"do_sample_frames": False, "video_metadata": metadata, "return_metadata": True}
             if "video_second_per_grid" in self._input_names:
                 options["fps"] = self._shared_rate(times)
@@ -254,7 +257,7 @@ class PromptEncoder:
         return {name: value for name, value in inputs.items() if value is not None and name != "video_metadata"}
 
     def _shared_rate(self, times: Sequence[FrameTimes]) -> float:
-        """Return the rate for processors that take one for all videos of a call, and ignore their metadata."""
+        """Return one rate for all videos of a call, for processors that ignore the videos' metadata."""
         rates = {each.rate for each in times}
         if len(rates) > 1:
             listed = ", ".join(f"{rate:.3g}" for rate in sorted(rates))
@@ -278,11 +281,11 @@ class PromptEncoder:
                     inputs = self._apply([[{"role": "user", "content": [{"type": "image", "image": blank}]}]])
                 self._image_tokens[width, height] = inputs["input_ids"].shape[1]
             except MODEL_ERRORS:
-                self._image_tokens[width, height] = 0  # the request itself will report the fault of its image
+                self._image_tokens[width, height] = 0  # the request itself will report the image's fault
         return self._image_tokens[width, height]
 
     def _find_system_style(self) -> SystemStyle:
-        """Probe how the template takes a system message: some refuse it, some drop it silently."""
+        """Test how the template handles a system message: some templates refuse it, and some drop it silently."""
         user: Message = {"role": "user", "content": [_text("question")]}
         styles: dict[SystemStyle, object] = {"parts": [_text(_PROBE)], "text": _PROBE}
         for style, content in styles.items():
@@ -290,7 +293,8 @@ class PromptEncoder:
                 rendered = self._template_text([{"role": "system", "content": content}, user])
             except MODEL_ERRORS:
                 continue
-            if _PROBE in rendered and "'type'" not in rendered:  # the latter: the list itself was printed
+            # If 'type' is there, the template printed the list itself.
+            if _PROBE in rendered and "'type'" not in rendered:
                 return style
         return "folded"
 
@@ -308,7 +312,7 @@ def _content(part: TextPart | ImagePart | VideoClip, request: Request) -> Messag
 
 
 def _stack(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:
-    """Stack the tensors of requests into a batch; None if this is not known to be safe."""
+    """Stack the tensors of requests into a batch; return None if this may not be safe."""
     if len(items) == 1:
         return items[0]
     columns = max(item["input_ids"].shape[1] for item in items)
@@ -327,6 +331,9 @@ def _stack(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torc
 
 
 def _pad_left(value: torch.Tensor | None, item: dict[str, torch.Tensor], columns: int, fill: int) -> torch.Tensor:
-    """Return a row of tokens, shape (1, n), with `fill` on its left up to `columns`; only `fill` if it is None."""
+    """Return a row of tokens, shape (1, n), padded with `fill` on the left up to `columns`.
+
+    If `value` is None, the row has only `fill`.
+    """
     row = torch.full_like(item["input_ids"], fill) if value is None else value
     return torch.nn.functional.pad(row, (columns - row.shape[1], 0), value=fill)

@@ -1,4 +1,4 @@
-"""Loads a checkpoint and its adapter for `TransformersModel`, and identifies exactly what was loaded."""
+"""Loads a checkpoint and its adapter for `TransformersModel`, and records exactly which versions were loaded."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _MAX_TEMPLATE = 2**20  # bytes
 
 
 def checkpoint_of(name: str) -> str:
-    """Return the folder of our checkpoint (trained by `scripts/train_kitchen.py`); any other name unchanged."""
+    """Return the folder of our checkpoint with this name (see `scripts/train_kitchen.py`); keep any other name."""
     return str(Path(__file__).parents[1] / "checkpoints" / name) if name in EMBEDDED else name
 
 
 def load_checkpoint(
     name: str, settings: TransformersSettings
 ) -> tuple[PreTrainedModel, ProcessorMixin | TextProcessor]:
-    """Load the model, ready to generate on its device, and its processor.
+    """Load the model onto its device, ready to generate, and load its processor.
 
     Raises:
-        ModelError: the checkpoint is missing, incomplete, of an unknown kind, or needs a missing library.
+        ModelError: the checkpoint is missing, is incomplete, is of an unknown kind, or needs a missing library.
     """
     adapter = fetch_adapter(settings.adapter, settings.adapter_revision) if settings.adapter else None
     is_placed_on_reading = settings.device == "split" or bool(settings.quantization)
     path, folder, file = Path(name).expanduser(), name, dict[str, str]()
-    if name.endswith(GGUF):  # a file of its folder
+    if name.endswith(GGUF):  # the name of a file in the folder
         if not path.is_file():
             raise ModelError(f"model {name}: there is no such file. Fix: check the path")
         require_extra(f"reading {path.name}", "gguf", extra="gguf")
@@ -73,10 +73,10 @@ def load_checkpoint(
 def identity_of(
     name: str, model: PreTrainedModel, processor: ProcessorMixin | TextProcessor, settings: TransformersSettings
 ) -> ModelIdentity:
-    """Return the model's name, revision, and the settings that change its answers, without settings left at defaults.
+    """Return the model's name and revision, and the settings that change its answers and are not left at defaults.
 
     Device and library versions are not included, so you can resume a run on another machine. The run's description
-    holds the versions. An adapter is identified by its content, since its folder differs between machines.
+    holds the versions. An adapter is identified by its content, since its path differs between machines.
     """
     settings_set: dict[str, str | int | float | bool | None] = {
         "quantization": settings.quantization,
@@ -101,7 +101,7 @@ def identity_of(
 
 
 def answer_holder(encoder: PromptEncoder, reader: AnswerReader, vocabulary: int) -> AnswerHolder:
-    """Return the object that constrains a model's answers; `vocabulary` is the number of tokens the model scores.
+    """Return an object that constrains the model's answers; `vocabulary` is the number of tokens that the model scores.
 
     Raises:
         ModelError: llguidance is missing, or cannot constrain answers of this tokenizer.
@@ -114,7 +114,7 @@ def answer_holder(encoder: PromptEncoder, reader: AnswerReader, vocabulary: int)
 
 
 def template_hash(processor: ProcessorMixin | TextProcessor) -> str:
-    """Return 12 hex digits that identify a chat template: another template prompts the same checkpoint differently."""
+    """Return 12 hex digits that identify a chat template, since another template changes the prompts."""
     template = processor.chat_template or processor.tokenizer.chat_template
     return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -126,7 +126,7 @@ def _model(name: str, settings: TransformersSettings, gguf_file: str | None = No
 
     source = {setting: shared[setting] for setting in ("revision", "trust_remote_code")}
     if gguf_file:
-        del shared["use_safetensors"]  # the file holds no pickles either
+        del shared["use_safetensors"]  # a GGUF file contains no pickles either
         shared["gguf_file"] = gguf_file
     reads_text = reads_text_alone(name, gguf_file, **source)
     quantized = quantization_config(name, settings) if settings.quantization else None
@@ -159,7 +159,7 @@ def _processor(
         remedy = "name a file that holds a Jinja template"
         template = read_bounded_text(settings.chat_template, _MAX_TEMPLATE, remedy=remedy)
         processor.chat_template = template
-        # SmolVLM's processor uses a built-in template for videos, unless called with another.
+        # SmolVLM's processor has a built-in template for videos; pass ours to override it.
         processor.apply_chat_template = partial(processor.apply_chat_template, chat_template=template)  # type: ignore[method-assign]
     return processor
 
@@ -184,10 +184,10 @@ def check_limits(name: str, image_processor: object, limits: dict[str, int]) -> 
 
 
 def quantization_config(name: str, settings: TransformersSettings) -> BitsAndBytesConfig:
-    """Return how bitsandbytes quantises the weights: NF4 with bfloat16 arithmetic, or LLM.int8.
+    """Return the settings with which bitsandbytes quantizes the weights: NF4 with bfloat16 arithmetic, or LLM.int8.
 
     Raises:
-        ModelError: bitsandbytes or a CUDA GPU is missing, or the checkpoint is already quantised.
+        ModelError: bitsandbytes or a CUDA GPU is missing, or the checkpoint is already quantized.
     """
     import torch
     from transformers import AutoConfig, BitsAndBytesConfig
@@ -200,7 +200,7 @@ def quantization_config(name: str, settings: TransformersSettings) -> BitsAndByt
         name, revision=settings.revision or "main", trust_remote_code=settings.trust_remote_code
     )
     if getattr(config, "quantization_config", None) is not None:
-        # transformers would keep to the checkpoint's own, and results would name the wrong one.
+        # transformers would keep the checkpoint's own quantization, and results would name the wrong one.
         raise ModelError(f"{subject} of a checkpoint that is quantised already. Fix: leave quantization out")
     if settings.quantization == "8bit":
         return BitsAndBytesConfig(load_in_8bit=True)
@@ -211,14 +211,14 @@ _CONFIG, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
 
 def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
-    """Return the folder of an adapter: a local folder unchanged, an adapter on the Hub after downloading its files.
+    """Return the folder of an adapter; an adapter on the Hub is downloaded first.
 
     Args:
         adapter: folder with adapter_config.json and adapter_model.safetensors, or Hub id.
         revision: commit, branch or tag of a Hub id.
 
     Raises:
-        ModelError: it cannot be found, or its weights are not a safetensors file.
+        ModelError: the adapter cannot be found, or its weights are not a safetensors file.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -243,9 +243,9 @@ def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
 
 
 def adapter_videos(adapter: str, revision: str | None = None) -> TrainingVideos | None:
-    """Return the videos that an adapter was trained on; None if it does not list them.
+    """Return the videos that an adapter was trained on; None if the adapter does not list its videos.
 
-    Raises as `fetch_adapter`, or DataError.
+    Raises the errors of `fetch_adapter`, and DataError for a broken list.
     """
     folder = fetch_adapter(adapter, revision)
     return TrainingVideos.read(folder) if (folder / VIDEOS_FILE).exists() else None
@@ -260,7 +260,7 @@ def adapter_hash(folder: Path) -> str:
 
 
 def add_adapter(model: PreTrainedModel, folder: Path, adapter: str) -> None:
-    """Put a fetched adapter into a loaded model, which keeps its class; every weight of the adapter must fit.
+    """Add a fetched adapter to a loaded model, which keeps its class; every weight of the adapter must fit.
 
     Raises:
         ModelError: peft is missing, or the adapter is for another model or of an unsupported kind.
@@ -280,5 +280,5 @@ def add_adapter(model: PreTrainedModel, folder: Path, adapter: str) -> None:
     }
     for problem, keys in problems.items():
         if keys:
-            # transformers only warns, and would answer as if there were no adapter.
+            # transformers only warns here, and the model would answer without the adapter.
             raise ModelError(f"adapter {adapter}: weights are {problem} ({sorted(map(str, keys))[0]}, ...). {remedy}")

@@ -1,4 +1,4 @@
-"""Any vision-language model that transformers loads: real batches, seeded samples, separate reasoning.
+"""Runs any vision-language model that transformers loads, with real batches, seeded samples and separate reasoning.
 
 torch and transformers are imported when a model is loaded, not when this module is imported.
 """
@@ -26,22 +26,23 @@ if TYPE_CHECKING:
 
 
 class TransformersModel(NumberedStream):
-    """A local model with the `StreamingModel` contract: it reads text, and images if it supports them. See `load`.
+    """A local `StreamingModel` that reads text, and images if the checkpoint supports them; make one with `load`.
 
-    The checkpoint's repetition penalty stays in force (it is part of the identity), unless the run sets another than
-    1.0. The checkpoint's temperature and cuts do not: the run sets them. Log-probabilities are the model's, before
-    penalty, temperature and cuts.
+    The checkpoint's repetition penalty applies (it is part of the identity), unless the run sets a value other than
+    1.0. The checkpoint's temperature, top-k and top-p do not apply: the run sets them. Log-probabilities are recorded
+    before penalty, temperature, top-k and top-p change them.
 
-    At temperature 0 a request is generated once and its completion repeated for every seed. Otherwise its seeds share
-    one prefill, and each sample depends only on its seed (up to rounding in the logits).
+    At temperature 0, each request is generated once, and its completion is repeated for every seed. At other
+    temperatures, the seeds of a request share one prefill, and each sample depends only on its seed (except for
+    rounding in the logits).
 
-    `stream` answers batch by batch. The first batch consists of the first requests. With each batch more requests are
-    taken, up to `window`, and the longest of them come next, together with others of similar length. While a batch is
-    generated, a thread prepares the next. All finished answers are yielded before another request is taken.
+    `stream` answers batch by batch. The first batch consists of the first requests. With each batch, more requests are
+    taken, up to `window`. The longest requests come next, together with requests of similar length. While a batch is
+    generated, a thread prepares the next batch. All finished answers are yielded before another request is taken.
 
     Args:
-        settings: how the model is asked; settings of loading are already applied.
-        box_format: how it writes boxes, unless the settings name a format.
+        settings: settings for asking the model; the settings for loading are already applied.
+        box_format: how the model writes boxes, unless the settings name a format.
 
     Raises:
         ModelError: the model cannot be prompted (no chat template), is not decoder-only, takes no video, or cannot
@@ -78,7 +79,7 @@ class TransformersModel(NumberedStream):
             settings: fields of `TransformersSettings`, which describes each of them.
 
         Raises:
-            ModelError: a library is missing; checkpoint, adapter or processor does not support a setting; or the
+            ModelError: a library is missing; the checkpoint, adapter or processor does not support a setting; or the
                 model does not answer a test question about a picture.
             ConfigError: a setting is unknown, out of range, or contradicts another setting.
         """
@@ -98,7 +99,10 @@ class TransformersModel(NumberedStream):
 
     @property
     def batch_size(self) -> int:
-        """Limit of prompts generated together. Memory may allow fewer, which is learned by their tokens."""
+        """Limit of prompts generated together.
+
+        If memory runs out, a limit on tokens is learned and batches get smaller.
+        """
         return self._engine.budget.most
 
     @batch_size.setter
@@ -107,13 +111,15 @@ class TransformersModel(NumberedStream):
 
     @property
     def batch_check(self) -> str | None:
-        """The result of asking two examples together and separately; None before the first batch of two or more."""
+        """The result of asking two examples together and separately; None before the first batch of at least two."""
         check = self._engine.batch_check
         return None if check is None else check.finding
 
     @property
     def window(self) -> int:
-        """Requests needed at hand: 8 batches, but not more than 128 requests (or one batch), for their images."""
+        """Number of requests to have at hand: 8 batches, but at most 128 requests or one batch, because of their
+        images.
+        """
         return self._engine.budget.window
 
     def _numbered_answers(
@@ -130,7 +136,7 @@ class TransformersModel(NumberedStream):
 
 
 def _memory_of(model: PreTrainedModel) -> CudaMemory | None:
-    """Return the measurable memory of the model's device; None on a CPU."""
+    """Return the memory of the model's device, if it can be measured; None on a CPU."""
     devices = {parameter.device for parameter in model.parameters()}
     indices = sorted(device.index or 0 for device in devices if device.type == "cuda")
     return CudaMemory(indices) if indices else None

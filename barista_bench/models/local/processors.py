@@ -1,8 +1,8 @@
-"""Processors of checkpoints, with torchvision and without, and of text-only language models.
+"""Loads the processors of checkpoints, with or without torchvision, and of text-only language models.
 
-transformers builds a complete processor or none, and all of its video processors need torchvision. Its image processors
-for PIL do not: without torchvision, this module builds a processor only for images. A text-only model has a tokenizer
-in place of a processor. `template_variables` returns the variables of its chat template.
+transformers builds a complete processor or none. All of its video processors need torchvision, but its image processors
+for PIL do not. Without torchvision, this module builds a processor for images only. A text-only model has a tokenizer
+instead of a processor. `template_variables` returns the variables of its chat template.
 
 This module imports transformers, so import it only when a model is loaded.
 """
@@ -41,21 +41,21 @@ from barista_bench.files.reading import bounded_bytes
 from barista_bench.models.answers import REASONING, Reasoning, switch_value
 
 _MAX_SETTINGS = 16 * 2**20  # bytes of a JSON file
-# Older checkpoints have separate files for the settings of the parts.
+# Older checkpoints have a separate settings file for each part of the processor.
 _FILES = ("processor_config.json", "preprocessor_config.json", "video_preprocessor_config.json")
 _PIXTRAL = "transformers.models.pixtral."
 
 
 def load_processor(name: str, *, wants_video: bool, **settings: Any) -> ProcessorMixin:  # noqa: ANN401
-    """Load the processor of a checkpoint; only for images if torchvision is missing.
+    """Load the processor of a checkpoint; without torchvision, it supports only images.
 
     Args:
         name: path of a folder, or `org/name` on the Hub.
         wants_video: the processor will receive videos.
-        settings: for `from_pretrained`: `revision`, `trust_remote_code`, limits of images.
+        settings: arguments of `from_pretrained`: `revision`, `trust_remote_code`, limits of image sizes.
 
     Raises:
-        ModelError: there is no processor for images, or it needs torchvision, which is missing.
+        ModelError: the checkpoint has no processor for images, or its processor needs torchvision, which is missing.
         OSError, ValueError, TypeError, ...: raised by transformers for files that are missing or damaged.
     """
     subject = f"model {name}: its processor"
@@ -75,10 +75,10 @@ def load_processor(name: str, *, wants_video: bool, **settings: Any) -> Processo
     return processor
 
 
-class _VideoSettings(PushToHubMixin):  # what processors ask of their parts
-    """Replaces a video processor: the checkpoint's settings for it, None for missing settings.
+class _VideoSettings(PushToHubMixin):  # attributes that processors read from their parts
+    """Replaces a video processor: holds its settings from the checkpoint, and None for missing settings.
 
-    Some processors read them before any video; with a video they would call the processor, and fail.
+    Some processors read these settings even without a video. With a video they would call this object, and fail.
     """
 
     model_input_names: ClassVar[list[str]] = []
@@ -101,7 +101,7 @@ class _VideoSettings(PushToHubMixin):  # what processors ask of their parts
 
 
 class _ImagesOnly(ProcessorMixin):
-    """Base class placed before a processor's class, to replace its video processor by settings."""
+    """Base class to place before a processor's class, so that settings replace its video processor."""
 
     @classmethod
     def _get_arguments_from_pretrained(
@@ -127,12 +127,12 @@ class _ImagesOnly(ProcessorMixin):
 
 
 def _part_names(processor_class: Any) -> list[str]:  # noqa: ANN401
-    """Return `image_processor`, `tokenizer`, ..., in the order of the processor class's arguments."""
+    """Return names such as `image_processor` and `tokenizer`, in the order of the processor class's arguments."""
     return list(processor_class.get_attributes())
 
 
 def _class_without_torchvision(name: str, *, trust_remote_code: bool, revision: str, **_: object) -> Any:  # noqa: ANN401
-    """Return the class that reads a checkpoint's processor without torchvision, if there is one."""
+    """Return the class that reads a checkpoint's processor without torchvision; None if no class does."""
     hub = {"revision": revision}
     files = [_read_settings(name, file, hub) for file in (*_FILES, "tokenizer_config.json")]
     if trust_remote_code and any("AutoProcessor" in file.get("auto_map", {}) for file in files):
@@ -154,7 +154,8 @@ def _class_without_torchvision(name: str, *, trust_remote_code: bool, revision: 
 def _pixtral_processor() -> type:
     """Return Pixtral's processor.
 
-    Its module imports one function from torchvision's image processor; PIL's has it too.
+    Its module imports one function from the image processor for torchvision; the image processor for PIL has the same
+    function.
     """
     torchvision_module = f"{_PIXTRAL}image_processing_pixtral"
     sys.modules[torchvision_module] = importlib.import_module(f"{_PIXTRAL}image_processing_pil_pixtral")
@@ -166,7 +167,7 @@ def _pixtral_processor() -> type:
 
 
 def _read_settings(name: str, file: str, hub: dict[str, Any]) -> dict[str, Any]:
-    """Read a JSON file of a checkpoint; empty if it is missing."""
+    """Read a JSON file of a checkpoint; the result is empty if the file is missing."""
     hub_options = {key: value for key, value in hub.items() if key in ("revision", "token", "cache_dir")}
     path = cached_file(name, file, _raise_exceptions_for_missing_entries=False, **hub_options)
     content = {} if path is None else json.loads(bounded_bytes(path, _MAX_SETTINGS))
@@ -200,7 +201,7 @@ class TextProcessor:
         processor_kwargs: dict[str, Any] | None = None,
         **settings: Any,  # noqa: ANN401  (of the tokenizer, and variables of the template)
     ) -> Any:  # noqa: ANN401  (a text, or tensors by name)
-        """Apply the template like a processor. Raises ValueError for an image: the model reads none."""
+        """Apply the template like a processor. Raises ValueError for an image, which the model cannot read."""
         is_single = isinstance(conversations[0], dict)
         all_conversations: Any = [conversations] if is_single else conversations
         texts = [[_as_text(message) for message in conversation] for conversation in all_conversations]
@@ -209,7 +210,7 @@ class TextProcessor:
 
 
 def _as_text(message: Message) -> Message:
-    """Return a message with its parts joined: templates of language models take a text."""
+    """Return a message with its parts joined to one text, since templates of language models take a text."""
     content = message["content"]
     if isinstance(content, str):
         return message
@@ -219,9 +220,9 @@ def _as_text(message: Message) -> Message:
 
 
 def reads_text_alone(name: str, gguf_file: str | None = None, *, revision: str, trust_remote_code: bool) -> bool:
-    """Return True if transformers treats a checkpoint as a language model without images.
+    """Return True if transformers loads a checkpoint as a language model that reads no images.
 
-    Checkpoints in GGUF count as text-only: transformers reads no other models from such a file.
+    Checkpoints in GGUF count as text-only: transformers reads only text models from such a file.
     """
     if gguf_file:
         return True
@@ -237,7 +238,7 @@ def reads_text_alone(name: str, gguf_file: str | None = None, *, revision: str, 
 def text_processor(
     name: str, gguf_file: str | None = None, *, revision: str, trust_remote_code: bool
 ) -> TextProcessor | None:
-    """Return a checkpoint's tokenizer as a processor; None if the checkpoint reads images too."""
+    """Return a checkpoint's tokenizer as a processor; None if the checkpoint also reads images."""
     if not reads_text_alone(name, gguf_file, revision=revision, trust_remote_code=trust_remote_code):
         return None
     options = {"gguf_file": gguf_file} if gguf_file else {}
@@ -246,9 +247,9 @@ def text_processor(
 
 
 Template = str | Mapping[str, str]
-"""A chat template, or several by name."""
+"""A chat template, or several chat templates by name."""
 _SWITCHES, _EFFORT = ("enable_thinking", "thinking"), "reasoning_effort"
-# Names that are not variables of a template, although they can be given like variables.
+# These names can be given like variables of a template, but are not variables of a template.
 _RESERVED_NAMES = frozenset(inspect.signature(ProcessorMixin.apply_chat_template).parameters) | {"messages"}
 
 
@@ -258,15 +259,17 @@ def template_variables(
     """Return the variables to fill in a template: the given variables, and the switches of reasoning.
 
     Args:
-        name: the model's, for messages.
+        name: the model's name, for error messages.
 
     Raises:
-        ModelError: the template does not read a given variable, has no switch for `reasoning`, or would receive both.
+        ModelError: the template does not read a given variable, has no switch for `reasoning`, or would receive both a
+            switch and `reasoning`.
         TemplateError: the template is invalid.
     """
     variables = _variables(template) if template_kwargs else frozenset()
     for variable in template_kwargs:
-        if variable in _RESERVED_NAMES or variable not in variables:  # it would go to the processor instead, or nowhere
+        # The processor would receive the value, or it would have no effect.
+        if variable in _RESERVED_NAMES or variable not in variables:
             remedy = "leave it out of template_kwargs"
             raise ModelError(f"model {name}: its chat template reads no {variable!r}. Fix: {remedy}")
     switches = reasoning_switches(template, reasoning) if reasoning else {}
@@ -281,9 +284,10 @@ def template_variables(
 
 
 def reasoning_switches(template: Template, reasoning: Reasoning) -> dict[str, bool | str]:
-    """Return the template variables, with values, that give this reasoning; empty without such variables.
+    """Return template variables and their values for this reasoning; empty if the template has none.
 
-    Efforts also turn reasoning on. `reasoning_effort` turns it off only if the template has the word "none".
+    Setting an effort also turns reasoning on. `reasoning_effort` turns reasoning off only if the template has the word
+    "none".
     """
     variables = _variables(template)
     switches: dict[str, bool | str] = {name: reasoning != "off" for name in _SWITCHES if name in variables}
@@ -295,7 +299,7 @@ def reasoning_switches(template: Template, reasoning: Reasoning) -> dict[str, bo
 
 
 def _variables(template: Template) -> frozenset[str]:
-    """Return the variables that a template reads without setting them itself."""
+    """Return the variables that a template reads and does not set itself."""
     texts = [template] if isinstance(template, str) else template.values()
     trees = (_compile_jinja_template(text).environment.parse(text) for text in texts)
     return frozenset(name for tree in trees for name in meta.find_undeclared_variables(tree))

@@ -1,1 +1,1 @@
-"""Models behind an OpenAI-compatible server."""
+"""Asks models behind an OpenAI-compatible server."""

@@ -1,8 +1,8 @@
-"""Answer requests through a provider's batch API (`--batch-api`): half the price, and up to a day's wait.
+"""Answers requests through a provider's batch API (`--batch-api`), at half the price and within a day.
 
-The requests are split into files, submitted, polled and collected. The folder of the batches holds `PART.json`, the ids
-in a file, before the file is submitted, and each batch has its PART as metadata. So a batch is found again after a kill
-at any point, and nothing is submitted twice.
+The requests are split into files, submitted, polled and collected. Before a file is submitted, its ids are saved as
+`PART.json` in the folder of the batches. Each batch has its PART as metadata. So a batch is found again if the process
+is killed at any point, and nothing is submitted twice.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ log = logging.getLogger(__name__)
 MOST_BYTES, MOST_LINES = 150_000_000, 50_000
 """Limits of one file; OpenAI takes 200 MB and 50,000 requests."""
 MOST_RESULTS = 2**32
-"""Bytes of the results of one batch."""
+"""Limit of bytes for the results of one batch."""
 POLL = 30.0
-"""Seconds between two looks at a batch."""
+"""Seconds between two requests for the state of a batch."""
 NAME: Final = "barista_bench"
-"""The metadata that holds the PART of a batch."""
+"""The name of the metadata field that holds the PART of a batch."""
 _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 Entry = Completion | Failure
 Json = dict[str, Any]
 
 
 class Batches:
-    """The batches of one run; `folder` remembers them."""
+    """The batches of one run; the files in `folder` record them."""
 
     def __init__(
         self,
@@ -59,11 +59,11 @@ class Batches:
         self._endpoint, self._settings, self._config = endpoint, settings, config
         self._folder, self._client = folder, client
         self._rules = ReadingRules(settings.tags, settings.prompt_opens_thinking, config.stop)
-        self._lines: dict[str, tuple[int, int]] = {}  # place of each id's line in the spool
+        self._lines: dict[str, tuple[int, int]] = {}  # position of each id's line in the spool file
         self._entries: dict[str, Entry] = {}
 
     def answers(self, requests: Iterable[Request], spool: BinaryIO) -> Iterator[tuple[int, AnsweredRequest]]:
-        """Yield the answers of all requests, with their numbers; `spool` is a file for the lines of the calls."""
+        """Yield the answers to all requests, with the requests' numbers; `spool` is a file for the calls' lines."""
         waiting = {number: self._spooled(request, spool) for number, request in enumerate(requests)}
         self._folder.mkdir(parents=True, exist_ok=True)
         batches, attempts, own = self._found(), Counter[str](), set[str]()
@@ -95,7 +95,7 @@ class Batches:
                 time.sleep(POLL)
 
     def _spooled(self, request: Request, spool: BinaryIO) -> tuple[Request, list[str]]:
-        """Write the lines of a request, one per seed, and return it without its pictures, and the lines' ids."""
+        """Write the lines of a request, one per seed; return the request without its pictures, and the lines' ids."""
         request.check_images()
         body, ids = request_body(request, self._config, self._endpoint.model, self._settings), []
         for seed in request.seeds if self._config.temperature > 0 else request.seeds[:1]:
@@ -109,7 +109,7 @@ class Batches:
         return replace(request, images=(), files=()), ids
 
     def _found(self) -> dict[str, frozenset[str]]:
-        """Return the batches of earlier starts that the server knows, with the wanted lines in each."""
+        """Return the batches of earlier starts that the server knows, and the lines that are wanted from each batch."""
         parts = {path.stem for path in self._folder.glob("*.json")}
         found = {}
         for batch in self._listed() if parts else ():
@@ -130,7 +130,7 @@ class Batches:
             after = f"&after={batches[-1]['id']}"
 
     def _parts(self, ids: list[str]) -> Iterator[list[str]]:
-        """Split ids by the sizes of their lines."""
+        """Split the ids into parts whose lines fit into one file."""
         part: list[str] = []
         size = 0
         for name in ids:
@@ -144,7 +144,7 @@ class Batches:
             yield part
 
     def _submit(self, ids: list[str], spool: BinaryIO) -> str:
-        """Submit a file, and return the id of its batch. After a failed call, a batch that exists is taken."""
+        """Submit a file, and return the id of its batch. If the call fails but the batch exists, use that batch."""
         part = hashlib.sha256(f"{time.time_ns()} {ids}".encode()).hexdigest()[:40]
         write_whole(self._folder / f"{part}.json", json.dumps(ids))
         lines = []
@@ -162,7 +162,7 @@ class Batches:
         for attempt in range(1, self._settings.max_attempts + 1):
             try:
                 return str(self._send("POST", "/batches", json=order)["id"])
-            except TransientError as error:  # it may have been created all the same
+            except TransientError as error:  # the server may have created the batch despite the error
                 log.info("attempt %d to submit a batch failed: %s", attempt, error)
                 time.sleep(longest_backoff(attempt) if POLL else 0)
                 for batch in self._listed():
@@ -171,7 +171,7 @@ class Batches:
         raise ModelError(f"{self._endpoint}: no batch could be submitted. Fix: start the same command again later")
 
     def _collect(self, batch: Json, ids: frozenset[str], attempts: Counter[str]) -> None:
-        """Read the results of a batch that has ended. What failed is asked again, up to `max_attempts` times."""
+        """Read the results of a batch that has ended. Failed lines are asked again, up to `max_attempts` times."""
         problems = dict.fromkeys(ids, f"the batch ended as {str(batch.get('status'))[:40]} without this answer")
         for key in ("output_file_id", "error_file_id"):
             file = batch.get(key)
@@ -204,7 +204,7 @@ class Batches:
         return choice
 
     def _content(self, file: str) -> Iterator[Json]:
-        """Yield the lines of a file of results; lines that are no JSON object are left out."""
+        """Yield the lines of a results file; lines that are not a JSON object are left out."""
         with tempfile.TemporaryFile() as spool, self._client.stream("GET", f"/files/{file}/content") as response:
             if response.status_code != 200:
                 raise ModelError(
@@ -224,7 +224,7 @@ class Batches:
                     yield content
 
     def _call(self, method: str, path: str, **content: Any) -> Json:  # noqa: ANN401  (what httpx takes)
-        """Make a call that may be repeated. Raises ModelError if the server finally refuses it."""
+        """Make a call that may be repeated. Raises ModelError if the server refuses the last attempt."""
         for attempt in range(1, self._settings.max_attempts + 1):
             try:
                 return self._send(method, path, **content)
@@ -255,7 +255,7 @@ class Batches:
 def batch_answers(
     endpoint: Endpoint, settings: ServedSettings, config: GenerationConfig, folder: Path, requests: Iterable[Request]
 ) -> Iterator[tuple[int, AnsweredRequest]]:
-    """Answer requests by batches; all of them are taken before the first answer."""
+    """Answer requests in batches; all requests are taken before the first answer."""
     with (
         httpx2.Client(
             base_url=endpoint.url,

@@ -1,4 +1,4 @@
-"""The calls of one stream: an event loop in a separate thread, a gate, retries, and one answer for each request.
+"""Makes the calls of one stream in a separate thread, with a gate and retries, and returns one answer per request.
 
 This module imports openai, anyio and tenacity, so import it only when a model is asked.
 """
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 _MAX_REPLY = 64 * 2**20  # bytes
 _FIRST_BACKOFF, _LONGEST_BACKOFF = 1.0, 30.0  # seconds
 _PATH = "/chat/completions"
-_NO_KEY = "none"  # servers without keys take any, the client takes no empty one
+_NO_KEY = "none"  # servers without keys accept any key, but the client accepts no empty key
 _HEADERS = frozenset(
     {"accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host", "user-agent"}
 )
@@ -54,7 +54,7 @@ AnswerFuture = Future[AnsweredRequest]
 
 
 def longest_backoff(attempt: int) -> float:
-    """Return the longest wait in seconds after an attempt, counted from 1: doubled each time, up to half a minute.
+    """Return the longest wait in seconds after an attempt, counted from 1; the wait doubles, up to 30 seconds.
 
     >>> [longest_backoff(attempt) for attempt in (1, 2, 3, 5, 6, 9)]
     [1.0, 2.0, 4.0, 16.0, 30.0, 30.0]
@@ -63,7 +63,10 @@ def longest_backoff(attempt: int) -> float:
 
 
 class Calls:
-    """Running requests (`open_calls`). `start` and `next_result` belong to one thread, the rest to the loop."""
+    """The running requests of a stream (see `open_calls`).
+
+    One thread calls `start` and `next_result`; the event loop calls all other methods.
+    """
 
     def __init__(
         self,
@@ -79,7 +82,7 @@ class Calls:
         self._done_futures: queue.SimpleQueue[tuple[int, AnswerFuture]] = queue.SimpleQueue()
         self._futures: dict[int, AnswerFuture] = {}
         self._fatal_error: BaseException | None = None
-        self._stop_error: ModelError | None = None  # known to the loop before the other thread
+        self._stop_error: ModelError | None = None  # the event loop knows this error before the other thread does
 
     def start(self, number: int, request: Request) -> None:
         """Start a request; `number` is returned with its answer."""
@@ -91,7 +94,7 @@ class Calls:
         """Return the next answer; None if there is no answer yet and `wait` is false.
 
         Raises:
-            ModelError: the server refuses everything; earlier answers have been returned before.
+            ModelError: the server refuses every request. Earlier answers are returned before this error.
         """
         with suppress(queue.Empty):
             while True:
@@ -115,14 +118,14 @@ class Calls:
             max_retries=0,
             default_headers={
                 "Accept-Encoding": "identity",
-                # Otherwise one of the client's environment variables could put another key here.
+                # Otherwise, the client could take another key from an environment variable.
                 "Authorization": f"Bearer {self._endpoint.key or _NO_KEY}",
             },
             http_client=openai.DefaultAsyncHttpxClient(
                 limits=httpx2.Limits(max_connections=self._settings.max_concurrency),
                 verify=certificates(),
-                # Images and key go to the server that was named, and to no other: no redirect, and to this machine no
-                # proxy of the environment, which could read the key off plain http.
+                # Images and key are sent only to the named server. Redirects are not followed. Calls to this machine
+                # use no proxy from the environment, which could read the key from plain http.
                 follow_redirects=False,
                 trust_env=not is_local(self._endpoint.url),
                 event_hooks={
@@ -136,22 +139,22 @@ class Calls:
         await self._client.close()
 
     def cancel(self) -> None:
-        """Cancel running requests: the connections are closed, so that the server can stop as well."""
+        """Cancel running requests: their connections are closed, so that the server can stop too."""
         for future in list(self._futures.values()):
             future.cancel()
 
     async def _answer(self, request: Request) -> AnsweredRequest:
-        """Return one entry for each seed. Greedy answers are requested once; their copies count no tokens."""
+        """Return one entry for each seed. Greedy answers are requested once; the copies count no tokens."""
         seeds = request.seeds if self._config.temperature > 0 else request.seeds[:1]
         try:
             body = await anyio.to_thread.run_sync(
                 request_body, request, self._config, self._endpoint.model, self._settings
             )
-        except (OSError, ValueError) as error:  # Pillow's words for an image that it cannot write
+        except (OSError, ValueError) as error:  # Pillow's message for an image that it cannot write
             failure = Failure(f"request {request.request_id}: its prompt cannot be prepared: {error}")
             return AnsweredRequest(request, [failure] * len(request.seeds), 0.0)
         query = _Query(request, body)
-        # All seeds in one call where the server takes `n`, and a call a seed for those that it left open.
+        # If the server takes `n`, all seeds share one call; the remaining seeds then get a call each.
         entries = await self._ask_together(query, seeds) if len(seeds) > 1 and self._state.takes_n else []
         for seed in seeds[len(entries) :]:
             entries.append(await self._ask_alone(query, seed))
@@ -160,20 +163,23 @@ class Calls:
         return AnsweredRequest(request, entries, query.seconds)
 
     async def _ask_together(self, query: _Query, seeds: Sequence[int]) -> list[Entry]:
-        """Return the entries of one call; fewer than seeds if the rest must be requested separately."""
+        """Return the entries of one call.
+
+        There are fewer entries than seeds if the remaining seeds need separate calls.
+        """
         try:
             reply = await self._call(query, seeds)
         except CallError as error:
             may_be_n = len(seeds) > self._state.proven_n
             if may_be_n and isinstance(error, RejectedError) and error.status in (400, 422):
                 entry = await self._ask_alone(query, seeds[0])
-                if not isinstance(entry, Failure):  # else it refuses the request, and not `n`
+                if not isinstance(entry, Failure):  # else the server refuses the request itself, not `n`
                     self._state.give_up_n(f"it answers {error.status} to n = {len(seeds)}", self._endpoint)
                     return [entry]
             return [self._failed_entry(error)] * len(seeds)
         if len(reply.choices) == len(seeds):
             self._state.proven_n = max(self._state.proven_n, len(seeds))
-        elif not reply.is_refusal:  # servers return one, independent of the number of choices
+        elif not reply.is_refusal:  # a server returns one refusal for any number of choices
             self._state.give_up_n(f"it gave {len(reply.choices)} of {len(seeds)} choices", self._endpoint)
         return [
             choice if isinstance(choice, Completion) else await self._ask_alone(query, seed)
@@ -185,11 +191,11 @@ class Calls:
             choice = (await self._call(query, (seed,))).choices[0]
         except CallError as error:
             return self._failed_entry(error)
-        assert isinstance(choice, Completion)  # `_attempt` tries again where no choice can be read
+        assert isinstance(choice, Completion)  # `_attempt` tries again if no choice can be read
         return choice
 
     def _failed_entry(self, error: CallError) -> Entry:
-        """Return the entry in place of the answer of a call that finally failed."""
+        """Return the entry that replaces the answer of a call whose last attempt failed."""
         if isinstance(error, DeclinedError):
             return Completion("", finish_reason="refusal")
         if isinstance(error, TransientError):
@@ -201,10 +207,10 @@ class Calls:
         """Make one call with its retries.
 
         Raises:
-            TransientError: of the last attempt.
-            RejectedError, DeclinedError, ModelError: as soon as the server returns it.
+            TransientError: the last attempt failed.
+            RejectedError, DeclinedError, ModelError: raised at once, without further attempts.
         """
-        # Content-seeded, so that two requests never wait in step, and a run's waits are the same each time.
+        # The seed is made from content: calls do not wait at the same moments, and a repeated run waits equally long.
         rng = random.Random(f"{query.request.request_id}/{seeds[0]}")  # noqa: S311
         async for attempt in AsyncRetrying(
             retry=retry_if_exception_type(TransientError),
@@ -218,7 +224,9 @@ class Calls:
         raise AssertionError("tenacity ends with a result or an error")
 
     def _backoff(self, state: RetryCallState, rng: random.Random) -> float:
-        """Wait with full jitter. All calls wait at the gate for the server's requested pause, at the same time."""
+        """Return the wait before the next attempt, with full jitter; a pause that the server requests applies to all
+        calls.
+        """
         seconds = rng.uniform(0.0, longest_backoff(state.attempt_number))
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, TransientError):
@@ -231,7 +239,8 @@ class Calls:
         async with self._gate.slot() as started:
             if self._stop_error is not None:
                 raise self._stop_error
-            seeds = seeds if self._state.takes_n else seeds[:1]  # another call may have found out meanwhile
+            # Another call may have learned meanwhile that `n` is not supported.
+            seeds = seeds if self._state.takes_n else seeds[:1]
             outcome = await self._send({**query.body, **fields_per_call(seeds, self._settings)}, len(seeds))
             limit = self._gate.limit
             if isinstance(outcome, TransientError):
@@ -246,12 +255,13 @@ class Calls:
                 limit.record_success(started, self._gate.in_flight)
         if isinstance(outcome, Reply):
             return outcome
-        raise outcome  # here, where it has no context that could carry the key
+        raise outcome  # raised here, where no context can contain the key
 
     async def _send(self, body: Body, choices: int) -> Reply | Exception:
-        """Make one HTTP call. Errors are returned, built only from their text; see `served.errors`."""
+        """Make one HTTP call. Errors are returned, not raised, and contain only text; see `served.errors`."""
         try:
-            with anyio.fail_after(self._settings.timeout):  # the client's own counts between two packets only
+            # The client's own timeout covers only the time between two packets.
+            with anyio.fail_after(self._settings.timeout):
                 response = await self._client.post(_PATH, cast_to=httpx2.Response, body=body)
         except (TimeoutError, openai.APITimeoutError):
             problem = f"no answer within {self._settings.timeout:g} s. Fix: raise timeout if answers are long"
@@ -264,7 +274,7 @@ class Calls:
             cause = error.__cause__ or error
             quoted = self._endpoint.quote(f"{type(cause).__name__}: {cause}")
             return TransientError(f"{self._endpoint}: the connection failed: {quoted}", congestion="connection")
-        except UnicodeEncodeError as error:  # half a surrogate pair, which JSON files can hold
+        except UnicodeEncodeError as error:  # half a surrogate pair, which a JSON file can contain
             return RejectedError(f"the prompt cannot be written as UTF-8: {error.reason}", 400)
         return self._read(response, choices, held_to_schema="response_format" in body)
 
@@ -286,7 +296,7 @@ class Calls:
 
 @dataclass(slots=True)
 class _Query:
-    """A request with the body of its calls, and the seconds that answered calls took."""
+    """A request, the body of its calls, and the seconds that its answered calls took."""
 
     request: Request
     body: Body
@@ -297,7 +307,7 @@ class _Query:
 def open_calls(
     endpoint: Endpoint, settings: ServedSettings, config: GenerationConfig, state: ServerState
 ) -> Iterator[Calls]:
-    """Run an event loop in a separate thread during a stream; calls still running at the end are cancelled."""
+    """Run an event loop in a separate thread during a stream. Calls that still run at the end are cancelled."""
     with anyio.from_thread.start_blocking_portal() as portal:
         calls = Calls(endpoint, settings, config, state, portal)
         portal.call(calls.open)
@@ -310,21 +320,21 @@ def open_calls(
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """Return httpx's certificates, cached: loading takes 0.1 seconds, and judges send few requests at a time."""
+    """Return httpx's certificates from a cache: loading takes 0.1 seconds, and judges send few requests at a time."""
     return httpx2.create_ssl_context()
 
 
 async def _remove_variables(request: httpx2.Request) -> None:
     """Remove headers that the openai client adds from its variables (organisation, project, `OPENAI_CUSTOM_HEADERS`).
 
-    They are meant for OpenAI, and may be credentials.
+    These headers are meant for OpenAI, and may contain credentials.
     """
     for name in [name for name in request.headers if name not in _HEADERS and not name.startswith("x-stainless-")]:
         del request.headers[name]
 
 
 async def _limit_reply(response: httpx2.Response) -> None:
-    """Refuse answers that are too large, or compressed, since their size is unknown."""
+    """Refuse replies that are too large, and compressed replies, since their size is unknown."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise httpx2.ReadError("the answer is compressed, which was not asked for", request=response.request)
     stream = response.stream

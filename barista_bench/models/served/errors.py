@@ -1,7 +1,7 @@
-"""Errors of one call, sorted by remedy (retry, drop the request, stop the run), and pauses that a server requests.
+"""Sorts the errors of calls by remedy (retry, drop the request, stop the run), and reads the pauses servers request.
 
-Messages quote the server, which may quote us back. So keys are cut out of every text, and no exception keeps its cause,
-whose request carries the key in its headers.
+Messages quote the server, and a server may repeat our key. So keys are removed from every text. Exceptions do not keep
+their cause, because its request has the key in its headers.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from barista_bench.models.finish_reasons import meaning_of
 from barista_bench.models.served.remedies import remedy_for
 
 MAX_PAUSE = 120.0
-"""The longest pause in seconds that a server may ask for; after it the server is asked again."""
+"""Longest pause, in seconds, that a server may request; after it the server is called again."""
 _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|us|d|h|m|s)", re.ASCII)
 _MAX_HEADER = 64  # characters
 
-_MAX_QUOTED = 300  # characters of a server's message that are repeated
-_SECRET_LENGTH = 8  # shorter "keys" (EMPTY, none) are placeholders, and cutting them out would spoil texts
+_MAX_QUOTED = 300  # limit of characters quoted from a server's message
+_SECRET_LENGTH = 8  # shorter "keys" (EMPTY, none) are placeholders, and removing them would damage texts
 
 _POLICY_CODES = frozenset(
     {"content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked", "cyber_policy_violation"}
     | {"bio_policy_violation", "data_inspection_failed", "datainspectionfailed"}
 )
-"""Codes of content policies, in addition to finish reasons of filtered answers."""
+"""Error codes of content policies, in addition to the finish reasons of filtered answers."""
 _FLAGGED = re.compile(r"requires moderation|\bflagged\b")
 _AGAINST_POLICY = re.compile(r"\bflagged\b|usage polic(?:y|ies)")
-# What Azure, Anthropic, OpenAI, xAI and DashScope say of their filters; gateways repeat it without the code.
+# Words of Azure, Anthropic, OpenAI, xAI and DashScope for their filters; gateways repeat them without the code.
 _FILTER = r"content[ _](?:management|filter|safety|moderation|policy)"
 _FILTER_WORDS = re.compile(
     rf"\b(?:blocked|filtered|rejected|stopped|triggering)\b.{{0,80}}?(?:{_FILTER}|safety (?:system|filter))"
     rf"|violat\w+ (?:\w+ ){{0,3}}?(?:{_FILTER}|usage (?:polic|guideline))|\binappropriate content"
     r"|contentpolicyviolation"
 )
-# Here our account is flagged, not the request: no request would be answered, and the model refused nothing.
+# These words mean that our account is flagged, not the request: the server would then answer no request.
 _OURS = r"\b(?:account|key|organi[sz]ation|project|ip|address)\b"
 _PUNISHED = r"\b(?:flagged|blocked|suspended|banned|disabled|deactivated)\b"
 _ACCOUNT_FLAGGED = re.compile(rf"{_OURS}[^.]*{_PUNISHED}|\bflagged {_OURS}")
 _KEY_WORDS = re.compile(r"key|token|credential|authori[sz]|bearer")
-_MAX_SEARCHED = 1000  # characters of a message that are looked through
+_MAX_SEARCHED = 1000  # number of characters of a message that are searched
 _NO_SUCH_MODEL = frozenset({"model_not_found", "deploymentnotfound", "unknown_model"})
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _TRANSIENT = frozenset({408, 409, 425, 429})
@@ -55,16 +55,16 @@ _PERMANENT_5XX = frozenset({501, 505})
 
 
 class CallError(Exception):
-    """A call did not return an answer. Its text is free of secrets."""
+    """A call returned no answer. The text contains no secrets."""
 
 
 class TransientError(CallError):
     """An error worth another attempt.
 
     Args:
-        congestion: in a word or two why the server is overloaded or unreachable; None if it is neither.
+        congestion: why the server is overloaded or unreachable, in a word or two; None if the server is neither.
         wait: seconds that the server requested, else None.
-        rate_limited: True for a 429, which concerns every call, not only this one.
+        rate_limited: True for status 429, which affects all calls and not only this call.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class TransientError(CallError):
 
 
 class RejectedError(CallError):
-    """The server rejects this request, and would reject it at the next attempt too.
+    """The server rejects this request, and would reject it again at the next attempt.
 
     Args:
-        status: the HTTP status; 400 and 422 may be about one field of the request, such as `n`.
+        status: the HTTP status. A status of 400 or 422 may refer to one field of the request, such as `n`.
     """
 
     def __init__(self, message: str, status: int) -> None:
@@ -87,12 +87,12 @@ class RejectedError(CallError):
 
 
 class DeclinedError(CallError):
-    """A content policy blocked the request: for the benchmark, the model refused."""
+    """A content policy blocked the request; the benchmark counts this as a refusal by the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The model and server, for messages without the key."""
+    """The model and its server, for messages that must not contain the key."""
 
     model: str
     url: str
@@ -103,7 +103,7 @@ class Endpoint:
         return f"model {self.model} at {self.url}"
 
     def scrub(self, text: str) -> str:
-        """Return the text without the key, if the key is long enough to be a key."""
+        """Return the text without the key. A key that is too short to be secret stays."""
         return text.replace(self.key, "[key]") if len(self.key) >= _SECRET_LENGTH else text
 
     def quote(self, text: str) -> str:
@@ -121,11 +121,12 @@ def status_error(
     answered: bool = False,
     sent: Collection[str] = (),
 ) -> CallError | ModelError:
-    """Return the error for an HTTP status that is no success.
+    """Return the error for an HTTP status that means failure.
 
     Args:
-        answered: the server has answered other requests to this model, so a 403 is about this request, not our key.
-        sent: fields of the call, which no remedy suggests again.
+        answered: the server has answered other requests to this model, so status 403 refers to this request, not to our
+            key.
+        sent: fields of the call; no remedy suggests them again.
     """
     said = _read_error(body)
     message = endpoint.quote(said.message)
@@ -134,7 +135,7 @@ def status_error(
     if (fatal := _fatal_error(status, said.codes, message, endpoint, answered=answered)) is not None:
         return fatal
     if status == 403 and _KEY_WORDS.search(message.lower()):
-        message = "(not repeated, since it speaks of keys)"  # servers repeat parts of ours there
+        message = "(not repeated, since it speaks of keys)"  # servers repeat parts of our key in such messages
     if status in _TRANSIENT or (status >= 500 and status not in _PERMANENT_5XX):
         return TransientError(
             f"{endpoint}: answered {status}: {message}",
@@ -148,7 +149,7 @@ def status_error(
 
 
 def error_in_reply(error: object, endpoint: Endpoint, *, answered: bool = False) -> CallError | ModelError:
-    """Return the error for an error that came with a status of 200; its code may be an HTTP status."""
+    """Return the error for an error message in a reply with status 200; its code may be an HTTP status."""
     fields = error if isinstance(error, Mapping) else {}
     codes = (str(fields.get(name)) for name in ("code", "status", "status_code"))
     status = next((int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 502)
@@ -156,7 +157,7 @@ def error_in_reply(error: object, endpoint: Endpoint, *, answered: bool = False)
 
 
 def names_filter(value: object, depth: int = 8) -> bool:
-    """Return True if results of Azure's content filters, up to this depth, show that a filter stopped something."""
+    """Return True if results of Azure's content filters, searched to this depth, show that a filter was active."""
     if isinstance(value, Mapping) and value.get("filtered") is True:
         return True
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
@@ -164,9 +165,10 @@ def names_filter(value: object, depth: int = 8) -> bool:
 
 
 class _SaidError(NamedTuple):
-    """Facts about an error from a reply's body: lower-case codes, the message (the full text if missing), and evidence.
+    """Facts about an error from the body of a reply.
 
-    The evidence shows that a filter stopped the request: the filter's results, or a moderator's statement.
+    They are lower-case codes, the message (the full text if the message is missing), and evidence that a filter stopped
+    the request: the filter's results, or a moderator's statement.
     """
 
     codes: frozenset[str]
@@ -176,7 +178,7 @@ class _SaidError(NamedTuple):
 
 
 def _is_refusal(status: int, said: _SaidError) -> bool:
-    """Return True if a content policy is the cause, not the key or the form of the request."""
+    """Return True if a content policy is the cause, and not the key or the form of the request."""
     if said.is_filtered or said.codes & _POLICY_CODES or "filtered" in map(meaning_of, said.codes):
         return True
     if "invalid_prompt" in said.codes and _AGAINST_POLICY.search(said.message[:_MAX_SEARCHED].lower()) is not None:
@@ -187,9 +189,9 @@ def _is_refusal(status: int, said: _SaidError) -> bool:
 def _fatal_error(
     status: int, codes: frozenset[str], message: str, endpoint: Endpoint, *, answered: bool
 ) -> ModelError | None:
-    """Return an error that every other request would meet as well."""
+    """Return the error if it affects every other request too; else None."""
     if status == 401 or (status == 403 and not answered):
-        # Not quoted: servers repeat (parts of) the key here.
+        # The message is not quoted: servers repeat (parts of) the key in it.
         if endpoint.key_env is None:
             remedy = "name the environment variable that holds the key with api_key_env"
             return ModelError(f"{endpoint}: requires a key ({status}), and none was sent. Fix: {remedy}")
@@ -210,12 +212,12 @@ def _fatal_error(
 def _read_error(body: bytes) -> _SaidError:
     """Read an error from a reply's body; a body of unknown form is itself the message.
 
-    A moderator's statement about the request is in `error.metadata`, which gives reasons (OpenRouter), or in the
-    message. Only JSON is read: a firewall's page may also contain `flagged`, and mean our address.
+    A moderator's statement about the request is in the message, or in `error.metadata` with its reasons (OpenRouter).
+    Only JSON is read: the page of a firewall may also contain `flagged`, but refer to our address.
     """
     text = body[: 64 * 1024].decode("utf-8", "replace")
     data = json_value(text)
-    if isinstance(data, list) and data:  # Gemini's endpoint wraps its errors
+    if isinstance(data, list) and data:  # Gemini's endpoint wraps errors in a list
         data = data[0]
     if not isinstance(data, dict):
         return _SaidError(frozenset(), text)
@@ -234,7 +236,7 @@ def _read_error(body: bytes) -> _SaidError:
 
 
 def _error_codes(data: Mapping[str, object]) -> frozenset[str]:
-    """Return codes and types in an error object, its `error` and nested `innererror`s, in lower case."""
+    """Return codes and types from an error object, its `error` and its nested `innererror`s, in lower case."""
     codes: set[str] = set()
     level: object = data
     for inner in ("error", "innererror", "innererror", ""):
@@ -258,9 +260,9 @@ def _message(data: Mapping[str, object]) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Return seconds that the server requests (`Retry-After`, RFC 9110 10.2.3, or `retry-after-ms`), else None.
+    """Return the pause in seconds that the server requests; None without a readable value.
 
-    Neither negative nor longer than `MAX_PAUSE`; an unreadable value is None.
+    The headers are `Retry-After` (RFC 9110, 10.2.3) and `retry-after-ms`. The pause is between 0 and `MAX_PAUSE`.
     """
     for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         value = headers.get(name, "")[:_MAX_HEADER].strip()
@@ -276,11 +278,12 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def allowance_pause(headers: Mapping[str, str], tokens: int) -> tuple[float, str] | None:
-    """Return the seconds to wait and the reason, if the server's headers show that its allowance is used up, else None.
+    """Return the seconds to wait and the reason if the headers show that our allowance is used up, else None.
 
     Args:
-        headers: an answer's, with `x-ratelimit-remaining-...` and `x-ratelimit-reset-...` if the server sends them.
-        tokens: of a call, as far as known.
+        headers: the headers of an answer, with `x-ratelimit-remaining-...` and `x-ratelimit-reset-...` if the server
+            sends them.
+        tokens: number of tokens in a call, as far as known.
     """
     longest: tuple[float, str] | None = None
     for kind, needed in (("requests", 1), ("tokens", max(1, tokens))):
@@ -292,7 +295,7 @@ def allowance_pause(headers: Mapping[str, str], tokens: int) -> tuple[float, str
 
 
 def duration(text: str) -> float | None:
-    """Return seconds of a duration such as `20ms`, `1m30s` or `6.5` (seconds); None for others, or above a day.
+    """Return a duration such as `20ms`, `1m30s` or `6.5` (seconds) in seconds; None for other texts or above a day.
 
     >>> duration("1m30s"), duration("20ms"), duration("6.5"), duration("soon")
     (90.0, 0.02, 6.5, None)
@@ -304,4 +307,4 @@ def duration(text: str) -> float | None:
         seconds = sum(float(number) * _UNITS[unit] for number, unit in _DURATION.findall(text))
     else:
         return None
-    return seconds if seconds <= _UNITS["d"] else None  # more is a date in seconds, or nonsense
+    return seconds if seconds <= _UNITS["d"] else None  # a larger number is a date in seconds, or invalid

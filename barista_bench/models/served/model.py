@@ -1,14 +1,14 @@
-"""A model behind an OpenAI-compatible endpoint: vLLM, SGLang, `transformers serve`, hosted APIs.
+"""Asks a model behind an OpenAI-compatible endpoint: vLLM, SGLang, `transformers serve`, hosted APIs.
 
 Known behaviour of servers:
 
-- `seed` is sent with every call, cut to 31 bits, but most servers ignore it or follow it only roughly. With several
-  samples in one call (`n`), the first sample's seed is sent.
-- vLLM and SGLang take missing sampling settings from the checkpoint; see `explicit_sampling`.
+- `seed` is sent with every call, cut to 31 bits, but most servers ignore the seed or follow it only roughly. With
+  several samples in one call (`n`), the first sample's seed is sent.
+- If sampling settings are missing, vLLM and SGLang take them from the checkpoint; see `explicit_sampling`.
 - `transformers serve` silently ignores `n`, `logprobs` and `response_format`. It rejects other unknown settings
-  (`top_k`, `repetition_penalty`) with 422. It samples only if the checkpoint's generation settings have `do_sample`, at
-  any temperature. Its greedy answers equal `TransformersModel`'s on the same pixels. A frozen set's pictures are sent
-  with the same pixels; a linked set needs `image_format="png"` for that.
+(`top_k`, `repetition_penalty`) with status 422. Whatever the temperature, it samples only if the checkpoint's
+generation settings have `do_sample`. For the same pixels, its greedy answers equal the answers of `TransformersModel`.
+The pictures of a frozen set are sent with the same pixels; for a linked set this needs `image_format="png"`.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from barista_bench.models.served.requests import Estimate, estimate, has_field
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.served.state import ServerState
 
-_READY = 2  # requests that wait while all calls are under way, so that none of them is without work
+_READY = 2  # requests that wait while all calls are running, so that a finished call is followed at once
 
 
 class ServedModel(NumberedStream):
-    """A served model with the `StreamingModel` contract. Make one with `ServedModel.load`; one stream at a time.
+    """A `StreamingModel` behind a server; make one with `ServedModel.load`, and run one stream at a time.
 
-    The samples of one request share a call if the server supports `n`. At temperature 0 a request is sent once and its
-    answer repeated. The copies carry 0 tokens, so that the tokens of all completions add up to the tokens used. For the
-    same reason the samples of one call carry its input tokens once, and its output tokens are divided by the length of
-    its texts.
+    The samples of one request share a call if the server supports `n`. At temperature 0, a request is sent once and its
+    answer is repeated. The copies count 0 tokens, so that the tokens of all completions add up to the tokens used. For
+    the same reason, only one sample of a call counts the input tokens, and the output tokens are divided in proportion
+    to the lengths of the texts.
 
-    A consumer that stops early (closes the generator) cancels running calls. If the server refuses key, model or
-    address, the quota is used up, or the server is down, earlier answers are yielded before the ModelError.
+    A consumer that stops early (closes the generator) cancels running calls. A ModelError is raised if the server is
+    down, refuses the key, the model or the address, or the quota is used up. Earlier answers are yielded before the
+    error.
 
     Attributes:
         window: limit of requests at hand, running or waiting.
-        state: the server's, as learned so far.
+        state: the state of the server, as learned so far.
     """
 
     sends_files = True
@@ -55,7 +56,7 @@ class ServedModel(NumberedStream):
         self.window = settings.max_concurrency + _READY
         self.state = ServerState(settings.max_concurrency)
         self.batches: Path | None = None
-        """The folder that remembers batches, for `batch_api`."""
+        """The folder that records batches, for `batch_api`."""
 
     def __repr__(self) -> str:
         return f"ServedModel({self.name!r}, base_url={self.settings.url!r})"
@@ -65,7 +66,7 @@ class ServedModel(NumberedStream):
         """Check the settings. Nothing is sent before the first request.
 
         Args:
-            name: the model's name on the server; its last part also selects the box format of its architecture.
+            name: the model's name on the server. The last part of the name also selects the architecture's box format.
             settings: fields of `ServedSettings`, which describes each of them.
 
         Raises:
@@ -84,18 +85,18 @@ class ServedModel(NumberedStream):
             )
         model = cls(
             name, check_settings(ServedSettings, settings | {"base_url": table.url})
-        )  # with the environment's address
-        model._endpoint()  # a missing key is reported now, and not when the data are ready
+        )  # the settings, with the address from the environment
+        model._endpoint()  # reports a missing key now, and not after the data are prepared
         return model
 
     def _endpoint(self) -> Endpoint:
         return Endpoint(self.name, self.settings.url, self.settings.key_env, self.settings.api_key())
 
     def check(self, config: GenerationConfig) -> None:
-        """Refuse generation settings that this model does not support. Sends nothing.
+        """Raise an error for generation settings that this model does not support. Sends nothing.
 
         Raises:
-            ModelError: a thinking budget is set, but the field to send it in is not.
+            ModelError: a thinking budget is set, but no field to send it in.
         """
         if config.thinking_budget is not None and self.settings.thinking_budget_field is None:
             raise ModelError(

@@ -1,4 +1,4 @@
-"""Remedies for refusals of servers: the setting to change, found in the words of the refusal."""
+"""Finds the setting to change in the message with which a server refuses a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SHORTER = (
     "give a smaller max_new_tokens, fewer or smaller images (max_image_side), "
     "or serve the model with a longer context (vLLM: --max-model-len)"
 )
-_TOO_LONG = (  # for the model, the prompt and the answer together
+_TOO_LONG = (  # the prompt and the answer together are too long for the model
     r"context[ _](?:length|window|size|limit)|max[ _]model[ _]len|maximum model length|prompt is too long"
     r"|\binput (?:is |token )?(?:too long|count|length)|\btokens?\b.{0,60}\b(?:exceed|longer than)"
     r"|exceed\w*\b.{0,60}\btokens?\b|\binputs\b.{0,20}\bmax_new_tokens"
@@ -21,7 +21,7 @@ _TOO_MANY = (
 )
 _REMEDIES = (
     (_TOO_LONG, _SHORTER),
-    # A data URL is longer than the server reads: Azure says that it is no address.
+    # The server cannot read a data URL of this length; Azure then calls it an invalid URL.
     (r"absolute ur[il]|(?:data )?ur[il] (?:is |string is )?too long|invalid ur[il]: the ur[il]", _SMALLER_IMAGES),
     (
         _TOO_MANY,
@@ -62,14 +62,14 @@ _UNKNOWN_FIELD = re.compile(
     r"unsupported|\bnot (?:be |a )?(?:support|permit|allow|accept|recogni|known|exist)|unknown|unrecogni|unexpected"
     r"|extra|deprecated|instead"
 )
-_MAX_SEARCHED = 2000  # characters of a message
+_MAX_SEARCHED = 2000  # number of characters of a message that are searched
 
 
 def remedy_for(status: int, message: str, sent: Collection[str] = ()) -> str:
-    """Return the change that helps when a server refuses a request with these words; empty if none is known.
+    """Return the change that helps when a server refuses a request with this message; empty if no change is known.
 
     Args:
-        sent: fields of the request, which are not suggested again.
+        sent: fields of the request; they are not suggested again.
     """
     if status == 413:
         return _SMALLER_IMAGES
@@ -77,7 +77,7 @@ def remedy_for(status: int, message: str, sent: Collection[str] = ()) -> str:
     for pattern, remedy in _PATTERNS:
         if pattern.search(words):
             return remedy
-    # The refused field is named first, and the field to use may follow.
+    # The message names the refused field first; the field to use instead may follow.
     named = sorted((words.find(name), name) for name in _LIMITS if name in words)
     if named:
         other = _LIMITS[named[0][1] == _LIMITS[0]]
@@ -90,6 +90,6 @@ def remedy_for(status: int, message: str, sent: Collection[str] = ()) -> str:
 
 
 def engine_remedy_for(message: str) -> str:
-    """Return the change that helps when our vLLM refuses a prompt with these words; empty if none is known."""
+    """Return the change that helps when our vLLM refuses a prompt with this message; empty if no change is known."""
     words = message[:_MAX_SEARCHED].lower()
     return next((remedy for pattern, remedy in _ENGINE_REMEDIES if re.search(pattern, words)), "")

@@ -1,4 +1,4 @@
-"""Reads completions from a server's JSON. The JSON is untrusted: a reply of the wrong form is retried."""
+"""Reads completions from a server's JSON. The JSON is not trusted: a reply of the wrong form is requested again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Logprobs(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ReadingRules:
-    """Rules for reading an answer: see `ServedModel.load` and `GenerationConfig`."""
+    """Rules for reading an answer; `ServedModel.load` and `GenerationConfig` describe them."""
 
     think_tags: tuple[str, str] | None
     opens_thinking: bool
@@ -39,9 +39,9 @@ class ReadingRules:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The outcome of one call: for each choice a completion or its error, and the tokens used.
+    """The outcome of one call: a completion or an error for each choice, and the tokens used.
 
-    `served_as` is the server's name for the model, which may be more exact than ours.
+    `served_as` is the server's name for the model; it may be more exact than ours.
     """
 
     choices: list[Completion | TransientError]
@@ -51,22 +51,22 @@ class Reply:
 
     @property
     def is_refusal(self) -> bool:
-        """True if it holds only refusals."""
+        """True if the reply contains only refusals."""
         return all(isinstance(each, Completion) and each.finish_reason == "refusal" for each in self.choices)
 
 
 def read_reply(body: bytes, rules: ReadingRules, endpoint: Endpoint, wanted: int, *, answered: bool = False) -> Reply:
     """Read the answer to a call for `wanted` choices; extra choices are dropped.
 
-    An unreadable choice affects no other. Token counts that are not integers from 0 to 2**53 are None, and half a
-    surrogate pair becomes U+FFFD: neither invalidates an answer. `answered`: see `status_error`.
+    An unreadable choice affects no other choice. Token counts that are not integers from 0 to 2**53 become None, and
+    half a surrogate pair becomes U+FFFD. The answer stays valid in both cases. `answered`: see `status_error`.
 
-    A call counts its input once for any number of choices: the first completion carries the input tokens (and the
-    cached tokens), the others 0. The output tokens of a call are divided by the length of the texts, and thinking
-    tokens by the length of the thoughts, so that sums are exact.
+    A call counts its input once for any number of choices: the first completion has the input tokens (and the cached
+    tokens), and the other completions have 0. The output tokens of a call are divided in proportion to the lengths of
+    the texts, and the thinking tokens in proportion to the lengths of the thoughts. So all sums are exact.
 
     Raises:
-        CallError, ModelError: no choice is readable.
+        CallError, ModelError: no choice can be read.
     """
     try:
         reply = read_wire_reply(body)
@@ -115,7 +115,7 @@ def _answer(choice: WireChoice, rules: ReadingRules, finish_reason: FinishReason
     tags = rules.think_tags or tags_in(content or "", is_cut=finish_reason == "length")
     opening = tags[0] if rules.opens_thinking and separate_reasoning is None and content else ""
     text = opening + (content or "")
-    # Of a server that takes the thoughts out itself, nothing came after them.
+    # The server separates the thoughts itself, and no answer came after them.
     if is_still_thinking(text, tags) or (finish_reason == "length" and separate_reasoning and not text):
         finish_reason = "thinking"
     thought, answer = split_reasoning(text, tags)
@@ -130,7 +130,7 @@ def _answer(choice: WireChoice, rules: ReadingRules, finish_reason: FinishReason
 
 
 def _logprobs(raw: object) -> _Logprobs | None:
-    """Return the log-probabilities of a choice; None for another form, which invalidates nothing else."""
+    """Return the log-probabilities of a choice; None if they have another form, and the choice stays valid."""
     try:
         return msgspec.convert(raw, _Logprobs)
     except msgspec.ValidationError:
@@ -138,9 +138,10 @@ def _logprobs(raw: object) -> _Logprobs | None:
 
 
 def _answer_logprobs(logprobs: _Logprobs | None, answer: str, endpoint: Endpoint) -> tuple[TokenLogprob, ...] | None:
-    """Return only the answer's tokens: servers also list the reasoning's tokens, and the token that ended it.
+    """Return only the answer's tokens: servers also list the reasoning's tokens, and the token that ended the answer.
 
-    None if the tokens do not spell the answer, since then their place is unknown, or if they spell our key.
+    The result is None if the tokens do not spell the answer, since their position is then unknown, or if they spell our
+    key.
     """
     if logprobs is None or logprobs.content is None or endpoint.scrub(answer) != answer:
         return None
@@ -159,7 +160,7 @@ def _answer_logprobs(logprobs: _Logprobs | None, answer: str, endpoint: Endpoint
 
 
 def _spelling(token: _Token) -> bytes:
-    """Return the bytes of a token; the text of a token may be a part of a character."""
+    """Return the bytes of a token; its text may be incomplete, since a token may hold only part of a character."""
     if isinstance(token.bytes, list) and all(isinstance(b, int) and 0 <= b < 256 for b in token.bytes):
         return bytes(token.bytes)
     return token.token.encode("utf-8", "surrogatepass")
@@ -191,9 +192,9 @@ def _with_tokens(choices: Sequence[Completion | TransientError], tokens: Tokens)
 
 
 def _fractions(total: int | None, lengths: Sequence[int]) -> list[int | None]:
-    """Return integers in proportion to the lengths that add up to the total."""
+    """Return integers that are proportional to the lengths and add up to the total."""
     if total is None:
         return [None] * len(lengths)
-    weights = [length + 1 for length in lengths]  # + 1: an empty answer took a token too
+    weights = [length + 1 for length in lengths]  # + 1, since an empty answer also took a token
     sums = [total * sum(weights[:n]) // max(1, sum(weights)) for n in range(len(weights) + 1)]
     return [after - before for before, after in pairwise(sums)]

@@ -1,4 +1,4 @@
-"""Requests to a server: images, the bodies of calls, and the number of tokens that a run would send."""
+"""Makes the requests to a server (images and bodies of calls), and estimates the tokens that a run would use."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from barista_bench.models.served.settings import ServedSettings
 
 Body = dict[str, object]
 
-_JPEG_QUALITY = 75  # as the released harness sends
+_JPEG_QUALITY = 75  # the quality that the released harness uses
 _PNG = b"\x89PNG"
 _JPEG = b"\xff\xd8\xff"
-_SEED_BITS = 31  # what every server takes; gateways in JavaScript round anything above 53
-_CHARACTERS_PER_TOKEN = 4  # of English text; the usual rule of thumb
-_TOKENS_PER_REQUEST = 10  # roles and separators of the chat template
+_SEED_BITS = 31  # every server takes 31 bits; gateways in JavaScript round numbers above 53 bits
+_CHARACTERS_PER_TOKEN = 4  # a rule of thumb for English text
+_TOKENS_PER_REQUEST = 10  # for roles and separators of the chat template
 _TILE = 512  # pixels
 _TOKENS_PER_TILE, _TOKENS_PER_IMAGE = 170, 85
-_LONG_SIDE, _SHORT_SIDE = 2048, 768  # limits for an image before it is cut into tiles
+_LONG_SIDE, _SHORT_SIDE = 2048, 768  # limits in pixels for an image before it is cut into tiles
 
 
 def request_body(request: Request, config: GenerationConfig, model: str, settings: ServedSettings) -> Body:
-    """Return all fields of a chat completion call except `n` and `seed`; encodes the images."""
+    """Return all fields of a chat completion call except `n` and `seed`, with encoded images."""
     body: Body = {
         "model": model,
         "messages": _messages(request, settings),
@@ -36,7 +36,7 @@ def request_body(request: Request, config: GenerationConfig, model: str, setting
         **_sampling_fields(config, settings),
     }
     if times := _clip_times(request, settings):
-        # `num_frames`: all of them, where the server would take 32.
+        # `num_frames` requests all frames; otherwise the server would take 32.
         body = _with_field(
             body, "media_io_kwargs.video", {**times.metadata(), "num_frames": -1, "do_sample_frames": False}
         )
@@ -63,13 +63,13 @@ def fields_per_call(seeds: Sequence[int], settings: ServedSettings) -> Body:
 
 
 def has_field(body: object, dotted: str) -> bool:
-    """Return True if a body has a field; dots enter objects."""
+    """Return True if a body has this field; a dot in the name enters an object."""
     first, _, rest = dotted.partition(".")
     return isinstance(body, Mapping) and first in body and (not rest or has_field(body[first], rest))
 
 
 def _with_field(body: Mapping[str, object], dotted: str, value: object) -> Body:
-    """Return a copy of `body` with one more field; dots enter objects (`chat_template_kwargs.thinking_budget`)."""
+    """Return a copy of `body` with one more field; a dot enters an object (`chat_template_kwargs.thinking_budget`)."""
     first, _, rest = dotted.partition(".")
     inner = body.get(first)
     inner_body = inner if isinstance(inner, Mapping) else {}
@@ -77,10 +77,11 @@ def _with_field(body: Mapping[str, object], dotted: str, value: object) -> Body:
 
 
 def _sampling_fields(config: GenerationConfig, settings: ServedSettings) -> Body:
-    """Return temperature, nucleus and other settings, merged over `extra_body`.
+    """Return temperature, nucleus and other settings, merged with `extra_body`.
 
-    The server chooses missing settings: vLLM and SGLang take them from the checkpoint's generation settings, where some
-    architectures have `top_k` 1. So top_p is always sent, and with `explicit_sampling` top_k and the penalty are too.
+    A server chooses missing settings itself: vLLM and SGLang take them from the checkpoint's generation settings, and
+    some architectures have `top_k` 1 there. So top_p is always sent, and `explicit_sampling` adds top_k and the
+    penalty.
     """
     fields: Body = {**settings.extra_body, "temperature": config.temperature}
     if config.temperature > 0 or config.top_p != 1.0:
@@ -93,7 +94,7 @@ def _sampling_fields(config: GenerationConfig, settings: ServedSettings) -> Body
 
 
 def _messages(request: Request, settings: ServedSettings) -> list[Body]:
-    """Return the conversation: a system message, if there is one, and the user's turn; images become data URLs."""
+    """Return the conversation: a system message, if one is set, and the user's turn; images become data URLs."""
     system = request.prompt.system
     system_messages: list[Body] = [{"role": "system", "content": system}] if system else []
     parts: list[Body] = []
@@ -110,7 +111,7 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
             image["detail"] = settings.image_detail
         parts.append({"type": "image_url", "image_url": image})
     only_text = all(part["type"] == "text" for part in parts)
-    # Some servers of text models take nothing but a string.
+    # Some servers of text models accept only a string.
     content = "".join(str(part["text"]) for part in parts) if only_text else parts
     return [*system_messages, {"role": "user", "content": content}]
 
@@ -122,10 +123,12 @@ def _parts(request: Request, settings: ServedSettings) -> Sequence[TextPart | Im
 
 
 def _clip_times(request: Request, settings: ServedSettings) -> FrameTimes | None:
-    """Return the times of a request's video, None without a video. A call can contain the times of only one.
+    """Return the frame times of a request's video; None without a video.
+
+    A call can contain the times of only one video.
 
     Raises:
-        ValueError: it has several videos with different times.
+        ValueError: the request has several videos with different times.
     """
     times = {part.times for part in _parts(request, settings) if isinstance(part, VideoClip)}
     if len(times) > 1:
@@ -137,7 +140,7 @@ def _clip_times(request: Request, settings: ServedSettings) -> FrameTimes | None
 
 
 def _video_url(clip: VideoClip, request: Request, settings: ServedSettings) -> str:
-    """Encode frames for vLLM's server: JPEG files with commas between; stored JPEG files stay unchanged."""
+    """Encode frames for vLLM's server: JPEG files separated by commas; stored JPEG files stay unchanged."""
     files = []
     for index in clip.images:
         file = request.files[index] if request.files else None
@@ -147,7 +150,7 @@ def _video_url(clip: VideoClip, request: Request, settings: ServedSettings) -> s
 
 
 def sent_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
-    """Return (width, height) in pixels after shrinking to `max_side`; the aspect ratio stays, up to rounding."""
+    """Return (width, height) in pixels after shrinking to `max_side`; the aspect ratio stays, except for rounding."""
     if max_side is None or max(size) <= max_side:
         return size
     factor = max_side / max(size)
@@ -155,7 +158,7 @@ def sent_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
 
 
 def picture_file(image: Image.Image, settings: ServedSettings, file: bytes | None = None) -> bytes:
-    """Return the file to send: the given file, unless another size, format or quality is set."""
+    """Return the file to send: `file`, unless the settings require another size, format or quality."""
     size = sent_size(image.size, settings.max_image_side)
     as_stored = settings.image_format is None and settings.jpeg_quality is None
     if file is not None and as_stored and size == image.size:
@@ -164,24 +167,25 @@ def picture_file(image: Image.Image, settings: ServedSettings, file: bytes | Non
     rgb = shrunk if shrunk.mode == "RGB" else shrunk.convert("RGB")
     buffer = io.BytesIO()
     if settings.image_format == "png":
-        rgb.save(buffer, "PNG", compress_level=1)  # pixels are the same at every level
+        rgb.save(buffer, "PNG", compress_level=1)  # the level does not change the pixels
     else:
         rgb.save(buffer, "JPEG", quality=settings.jpeg_quality or _JPEG_QUALITY)
     return buffer.getvalue()
 
 
 def data_url(image: Image.Image, settings: ServedSettings, file: bytes | None = None) -> str:
-    """Return the image as `data:image/...;base64,...`; `file` as in `picture_file`."""
+    """Return the image as `data:image/...;base64,...`; see `picture_file` for `file`."""
     content = picture_file(image, settings, file)
     kind = "png" if content.startswith(_PNG) else "jpeg"
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 class Estimate(NamedTuple):
-    """An estimate of a served model's run. All its numbers are estimates and are labelled so.
+    """An estimate for the run of a served model; wherever its numbers appear, they are labelled as estimates.
 
-    Each request is counted once, with `n` for its samples; servers without `n` take its input tokens once per seed.
-    Input follows `estimated_input_tokens`; output assumes that every sample uses all of `max_new_tokens`.
+    Each request is counted once, since `n` requests all samples together. A server without `n` counts the input tokens
+    once per seed. The input is estimated by `estimated_input_tokens`. The estimated output is `max_new_tokens` for
+    every sample.
     """
 
     input_tokens: int
@@ -189,7 +193,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(requests: Iterable[Request], config: GenerationConfig, settings: ServedSettings) -> Estimate:
-    """Estimate all requests, one at a time. Raises ValueError if a prompt does not place its images once."""
+    """Estimate all requests, one at a time. Raises ValueError if a prompt does not place each image exactly once."""
     input_tokens = output_tokens = 0
     for request in requests:
         request.check_images()
@@ -199,7 +203,7 @@ def estimate(requests: Iterable[Request], config: GenerationConfig, settings: Se
 
 
 def estimated_input_tokens(request: Request, max_image_side: int | None = None) -> int:
-    """Return the tokens of a prompt: 4 characters each, and images by OpenAI's tiles.
+    """Return the estimated tokens of a prompt: one token per 4 characters, and images by OpenAI's tiles.
 
     Other models count differently.
     """
@@ -211,8 +215,8 @@ def estimated_input_tokens(request: Request, max_image_side: int | None = None) 
 def estimated_image_tokens(size: tuple[int, int]) -> int:
     """Return the tokens of one image of (width, height) pixels, by OpenAI's rule for GPT-4o at high detail.
 
-    The image is shrunk into 2048 x 2048, then until its short side is at most 768. Every 512-pixel tile that it
-    touches counts 170 tokens, plus 85 for the image. Other models count differently: this is an estimate.
+    The image is first shrunk to fit into 2048 x 2048 pixels, then until its short side is at most 768. Each 512-pixel
+    tile that the image touches counts 170 tokens, and the image itself 85. Other models count differently.
 
     >>> estimated_image_tokens((1920, 1080))
     1105

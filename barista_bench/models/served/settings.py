@@ -1,4 +1,4 @@
-"""Settings of a served model: its address, the source of its key, and the data sent to it."""
+"""Settings of a served model: its address, where its key comes from, and the data sent to it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from barista_bench.models.settings import GeneratorSettings
 
 DEFAULT_URL = "https://api.openai.com/v1"
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
-"""Holds the key for the host of `DEFAULT_URL`, and is read for no other host unless it is named."""
+"""Variable with the key for the host of `DEFAULT_URL`. For other hosts it is read only if the user names it."""
 OMITTABLE = frozenset({"temperature", "top_p", "seed"})
-# Written from the request, the generation settings or the other settings: a second value would win in silence.
+# These fields are set from the request and the settings. A second value would replace them without a warning.
 _RESERVED_FIELDS = frozenset(
     {"model", "messages", "n", "seed", "stream", "temperature", "top_p", "stop", "logprobs", "top_logprobs"}
     | {"response_format", "max_completion_tokens", "max_tokens"}
 )
 _OUTSIDE_IDENTITY = frozenset(
     {"api_key_env", "timeout", "max_concurrency", "max_attempts", "batch_api"}
-    | {"revision", "box_format"}  # fields of the model's own
-    | {"frames_as", "video_fps"}  # named where frames are videos
-    | {"reasoning", "reasoning_field"}  # named where it is set
+    | {"revision", "box_format"}  # the model has these fields itself
+    | {"frames_as", "video_fps"}  # named in the identity where frames are sent as videos
+    | {"reasoning", "reasoning_field"}  # named in the identity where reasoning is set
 )
 
 
 class ServedSettings(GeneratorSettings):
-    """Settings of a served model: the keywords of `ServedModel.load`."""
+    """Settings of a served model: the keyword arguments of `ServedModel.load`."""
 
     base_url: str | None = Field(
         None,
@@ -113,10 +113,10 @@ class ServedSettings(GeneratorSettings):
 
     @property
     def reasoning_value(self) -> bool | str | None:
-        """Return the value of the `reasoning_field`; None without this field.
+        """Return the value of `reasoning_field`; None if the field is not set.
 
         Raises:
-            ConfigError: the field has no such value.
+            ConfigError: the field has no value for this reasoning.
         """
         if self.reasoning is None:
             return None
@@ -138,26 +138,26 @@ class ServedSettings(GeneratorSettings):
 
     @property
     def key_env(self) -> str | None:
-        """The variable with this server's key: the named variable, or the default variable only at the default host."""
+        """The variable with this server's key: the named variable, or at the default host the default variable."""
         return self.api_key_env or (DEFAULT_KEY_ENV if self.is_default_host else None)
 
     @property
     def is_default_host(self) -> bool:
-        """True if the server is OpenAI's, over https."""
+        """True if the server is OpenAI's own server, over https."""
         parts, default = urlsplit(self.url), urlsplit(DEFAULT_URL)
         return (parts.scheme, parts.hostname, parts.port or 443) == (default.scheme, default.hostname, 443)
 
     def api_key(self) -> str:
-        """Return the key, read from the environment each time, so that no object holds it for longer than a run.
+        """Return the key. It is read from the environment each time, so that no object holds it longer than a run.
 
         Raises:
-            ModelError: its variable is not set, or holds no key.
+            ModelError: the variable is not set, or contains no key.
         """
         if self.key_env is None:
             return ""
         key = os.environ.get(self.key_env, "").strip()
         if not key:
-            # A name that was given is not repeated: who gives the key instead gives the name of no variable.
+            # The given name is not repeated: a user who gives the key by mistake has put it in place of the name.
             variable = "that api_key_env names" if self.api_key_env else DEFAULT_KEY_ENV
             raise ModelError(
                 f"{self.url} is asked with a key, and the environment variable {variable} is empty. "
@@ -173,7 +173,7 @@ class ServedSettings(GeneratorSettings):
     def identity(self) -> dict[str, str | int | float | bool | None]:
         """Return the settings that change answers.
 
-        Servers on this machine are all `local`: their ports change from start to start.
+        The address of every server on this machine is `local`, since ports change from start to start.
         """
         return {
             **self.model_dump(include=set(ServedSettings.model_fields) - _OUTSIDE_IDENTITY),

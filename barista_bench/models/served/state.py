@@ -1,9 +1,9 @@
-"""The state of a server, learned during a run: how many calls it supports, whether it takes `n`, its costs.
+"""The state of a server, learned during a run: how many calls it supports, whether it takes `n`, and what it costs.
 
 The number of parallel calls increases while the server answers, is halved on congestion, and drops to zero during a
-requested pause: additive increase, multiplicative decrease (Chiu and Jain, 1989), with TCP's slow start until the first
-congestion and its limit of one cut per window (RFC 5681). Failures of calls that were sent before a cut do not count
-against the new limit.
+requested pause. This is additive increase, multiplicative decrease (Chiu and Jain, 1989). As in TCP (RFC 5681), it has
+a slow start until the first congestion, and at most one cut per window. Failures of calls that were sent before a cut
+do not count against the new limit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TRACE_LENGTH = 10_000
 
 @dataclass(frozen=True, slots=True)
 class LimitChange:
-    """One entry of the trace: seconds on the clock, the limit from then on, and the reason."""
+    """One entry of the trace: the time in seconds, the limit from then on, and the reason."""
 
     seconds: float
     limit: float
@@ -39,11 +39,11 @@ class LimitChange:
 
 
 class AdaptiveLimit:
-    """The number of calls that may run in parallel. Lives as long as its model; for one stream at a time.
+    """The number of calls that may run in parallel. It lives as long as its model, and serves one stream at a time.
 
     Args:
         ceiling: upper bound of the limit; the lower bound is 1.
-        clock: seconds, monotonic.
+        clock: returns seconds of a monotonic clock.
     """
 
     def __init__(self, ceiling: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -63,14 +63,14 @@ class AdaptiveLimit:
         return self._clock()
 
     def record_success(self, began: float, in_flight: int) -> None:
-        """Note the answer to a call that began then, while `in_flight` calls ran (itself included)."""
+        """Record an answer to a call that began at `began`, while `in_flight` calls ran (including itself)."""
         if began <= self._last_cut or in_flight < self.calls_allowed or self._limit >= self._ceiling:
-            return  # sent before the cut, or the limit was not what held us back
+            return  # the call was sent before the cut, or the limit did not restrict the calls
         step = 1.0 if self._slow_start else 1.0 / self._limit
         self._set(min(self._limit + step, self._ceiling), "success")
 
     def record_congestion(self, began: float, reason: str) -> None:
-        """Note that a call that began then met a server that was too busy, or did not answer."""
+        """Record that a call that began at `began` failed because the server was too busy or did not answer."""
         if began <= self._last_cut:
             return
         self._last_cut, self._slow_start = self._clock(), False
@@ -78,14 +78,14 @@ class AdaptiveLimit:
         log.info("concurrency is cut to %d: %s", self.calls_allowed, reason)
 
     def pause(self, seconds: float, reason: str) -> None:
-        """Send nothing for these seconds (at most `MAX_PAUSE`); of several pauses, the latest end counts."""
+        """Send nothing for these seconds (at most `MAX_PAUSE`). If pauses overlap, the latest end counts."""
         until = self._clock() + min(seconds, MAX_PAUSE)
         if seconds > 0 and until > self._silent_until:
             self._silent_until = until
             self.trace.append(LimitChange(self._clock(), self._limit, f"pause of {seconds:.3g} s: {reason}"))
 
     def pause_left(self) -> float:
-        """Seconds until the next call may be sent; 0 or less for now."""
+        """Seconds until the next call may be sent; 0 or less if it may be sent now."""
         return self._silent_until - self._clock()
 
     def _set(self, limit: float, reason: str) -> None:
@@ -94,7 +94,7 @@ class AdaptiveLimit:
 
 
 class Gate:
-    """Makes the calls of one stream wait until the limit admits them. For one event loop."""
+    """Makes the calls of one stream wait until the limit allows them. For one event loop."""
 
     def __init__(self, limit: AdaptiveLimit) -> None:
         import anyio
@@ -106,7 +106,7 @@ class Gate:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[float]:
-        """Wait for a free slot and hold it; gives the time when it was taken."""
+        """Wait for a free slot and hold it; yields the time when the slot was taken."""
         while True:
             if (seconds := self.limit.pause_left()) > 0:
                 await self._sleep(seconds)
@@ -119,7 +119,7 @@ class Gate:
             yield self.limit.now()
         finally:
             self.in_flight -= 1
-            self._freed.set()  # wakes all who wait; the limit may have grown by more than one slot
+            self._freed.set()  # wakes all waiting calls, because the limit may have grown by more than one slot
             self._freed = self._new_event()
 
 
@@ -127,10 +127,10 @@ _MAX_NAMES = 16
 
 
 class ServerState:
-    """The state of a server. Lives as long as its model; only the event loop's thread changes it.
+    """The state of a server. It lives as long as its model; only the thread of the event loop changes it.
 
     Attributes:
-        takes_n: True if one call requests several choices, until a server does not return them.
+        takes_n: True if one call may request several choices; False after the server has not returned them.
         proven_n: the largest number of choices returned by one call.
         answered: True after any readable answer.
         served_as: the model's names in the server's answers, in order of first appearance.
@@ -147,7 +147,7 @@ class ServerState:
         self._max_failures = max(20, 2 * max_concurrency)
 
     def count_reply(self, reply: Reply, endpoint: Endpoint) -> None:
-        """Note one readable answer. Warns of each oddity once."""
+        """Record one readable answer. Warns of each oddity once."""
         self._failures_in_a_row, self.answered = 0, True
         notes = {choice.note for choice in reply.choices if isinstance(choice, Completion) and choice.note}
         if len(self._notes) < _MAX_NAMES:
@@ -163,7 +163,7 @@ class ServerState:
         """Count one call that failed at every attempt.
 
         Raises:
-            ModelError: so many calls failed in a row that the server must be down, and all others would fail too.
+            ModelError: so many calls failed in a row that the server must be down; all other calls would fail too.
         """
         self._failures_in_a_row += 1
         if self._failures_in_a_row >= self._max_failures:
@@ -173,7 +173,7 @@ class ServerState:
             )
 
     def check_json(self, reply: Reply, endpoint: Endpoint) -> None:
-        """Warn, once, if answers with a schema are not JSON: some servers silently ignore the schema."""
+        """Warn once if answers with a schema are not JSON, because some servers silently ignore the schema."""
         for choice in reply.choices:
             if self._warned_of_schema or not isinstance(choice, Completion) or choice.finish_reason != "stop":
                 continue

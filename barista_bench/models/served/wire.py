@@ -1,7 +1,7 @@
 """Parses replies of servers: OpenAI's chat completions in all dialects, Anthropic's messages and Gemini's responses.
 
-Some gateways pass the latter two on unchanged. Only the needed parts are decoded, each separately, so that an odd part
-affects no other.
+Some gateways pass Anthropic's and Gemini's replies on unchanged. Only the needed parts are decoded. Each part is
+decoded separately, so that an odd part affects no other part.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from barista_bench.models.served.errors import names_filter
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _NULL = msgspec.Raw(b"null")
-_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # what JSON readers of any language keep exactly
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # JSON readers of every language represent these integers exactly
 
-# Escapes one after the other, so that an escaped backslash before a `u` is none; group 1 is half a surrogate pair.
+# Matches escapes in order, so that an escaped backslash before `u` starts no escape. Group 1 is half a surrogate pair.
 _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
 
 
 class _Body(msgspec.Struct):
-    """The fields read from a reply. `content` and `stop_reason` are Anthropic's, the last five Gemini's."""
+    """The fields read from a reply. `content` and `stop_reason` are Anthropic's; the last five are Gemini's."""
 
     choices: msgspec.Raw = _NULL
     usage: msgspec.Raw = _NULL
@@ -37,7 +37,7 @@ class _Body(msgspec.Struct):
     message: object = None
     code: object = None
     prompt_filter_results: object = None
-    prompt_annotations: object = None  # the same in earlier versions of Azure's API
+    prompt_annotations: object = None  # the name in earlier versions of Azure's API
     content: object = None
     stop_reason: object = None
     candidates: msgspec.Raw = _NULL
@@ -48,7 +48,7 @@ class _Body(msgspec.Struct):
 
 
 class Tokens(NamedTuple):
-    """Tokens of one call; None if the server does not report them, or reports an impossible value."""
+    """The tokens of one call; a count is None if the server does not report it, or reports an impossible value."""
 
     input: int | None = None
     output: int | None = None
@@ -61,13 +61,13 @@ class WireChoice:
     """One choice of a reply.
 
     Args:
-        content: the text of the answer, or the words of a refusal; None if missing, which differs from empty.
+        content: the text of the answer or of a refusal. None means a missing text; an empty text is not the same.
         reasoning: thoughts that the server has separated from the answer.
-        reason: the server's word for why it ended.
-        meaning: of that word; "finished" if the server gives no word, None if the word is unknown.
+        reason: the server's word for why the choice ended.
+        meaning: the meaning of this word; "finished" if the server gives no word, None if the word is unknown.
         is_refused: the model or a filter declined.
         error: why the provider stopped; None for a complete answer.
-        logprobs: unchanged.
+        logprobs: the log-probabilities as sent by the server.
     """
 
     content: str | None
@@ -81,7 +81,7 @@ class WireChoice:
 
 @dataclass(frozen=True, slots=True)
 class WireReply:
-    """A reply. `model` is the server's name for the model; `is_blocked`: a filter stopped the prompt."""
+    """A reply. `model` is the server's name for the model; `is_blocked` is True if a filter stopped the prompt."""
 
     choices: list[WireChoice]
     tokens: Tokens
@@ -104,7 +104,8 @@ def read_wire_reply(body: bytes) -> WireReply:
             raise
         reply = msgspec.json.decode(repaired, type=_Body)
     model = reply.model or reply.model_version
-    error = {"message": reply.message, "code": reply.code} if reply.kind == "error" else None  # vLLM's, earlier
+    # The form of earlier vLLM versions.
+    error = {"message": reply.message, "code": reply.code} if reply.kind == "error" else None
     return WireReply(
         choices=[_read_choice(choice) for choice in _choices(reply)],
         tokens=_tokens(_fields(reply.usage) or _fields(reply.usage_metadata)),
@@ -115,7 +116,7 @@ def read_wire_reply(body: bytes) -> WireReply:
 
 
 def _choices(reply: _Body) -> list[Mapping[str, Any]]:
-    """Return the choices in OpenAI's form."""
+    """Return the choices in the form of OpenAI's API."""
     if choices := _items(reply.choices):
         return choices
     if isinstance(reply.stop_reason, str):
@@ -127,7 +128,7 @@ def _choices(reply: _Body) -> list[Mapping[str, Any]]:
 
 
 def _is_blocked(reply: _Body) -> bool:
-    """Return True if Gemini gives a reason why the prompt was blocked, or Azure's filters stopped it."""
+    """Return True if Gemini gives a reason for blocking the prompt, or Azure's filters stopped it."""
     results = reply.prompt_filter_results or reply.prompt_annotations
     is_stopped = bool(results) and ("filtered" not in str(results) or names_filter(results))
     feedback = _mapping(reply.prompt_feedback_camel or reply.prompt_feedback)
@@ -157,8 +158,9 @@ def _read_choice(choice: Mapping[str, Any]) -> WireChoice:
 
 
 def _ending(choice: Mapping[str, Any]) -> tuple[Meaning | None, str]:
-    """Return the meaning of why a choice ended, and its word; OpenRouter adds a second word with more detail."""
-    names = ("finish_reason", "finishReason", "stop_reason")  # the last is vLLM's for the text that ended it
+    """Return why a choice ended: the meaning and the server's word. OpenRouter adds a second, more detailed word."""
+    # In `stop_reason`, vLLM gives the text that ended the answer.
+    names = ("finish_reason", "finishReason", "stop_reason")
     said = [said_reason(choice.get(name)) for name in names]
     reason = said[0] or said[1] or (said[2] if meaning_of(said[2]) else "")
     native = said_reason(choice.get("native_finish_reason"))
@@ -171,7 +173,7 @@ def _ending(choice: Mapping[str, Any]) -> tuple[Meaning | None, str]:
 
 
 def _parts(content: object) -> Iterator[tuple[Literal["text", "thought", "refusal"], str]]:
-    """Yield texts of a message's content, each with its type."""
+    """Yield the texts of a message's content, each with its type."""
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):
             yield "text", part
@@ -191,7 +193,10 @@ def _join(parts: Iterable[tuple[str, str]], wanted: str) -> str | None:
 
 
 def _tokens(usage: Mapping[str, msgspec.Raw]) -> Tokens:
-    """Return the tokens of a call. Some servers omit reasoning from `completion_tokens`, but not from the total."""
+    """Return the tokens of a call.
+
+    Some servers leave the reasoning out of `completion_tokens`, but not out of the total.
+    """
     inputs = _count(usage, "prompt_tokens", "input_tokens", "promptTokenCount")
     outputs = _count(usage, "completion_tokens", "output_tokens", "candidatesTokenCount")
     total = _count(usage, "total_tokens", "totalTokenCount")
@@ -208,7 +213,7 @@ def _count_within(count: int | None, whole: int | None) -> int | None:
 
 
 def _count(usage: Mapping[str, msgspec.Raw], *names: str) -> int | None:
-    """Return the first of these token counts; `"5"` and `5.0` are 5, and anything else is None."""
+    """Return the first of these token counts; `"5"` and `5.0` count as 5, and all other values as None."""
     raw = next((usage[name] for name in names if name in usage), _NULL)
     try:
         return msgspec.json.decode(raw, type=_Count, strict=False)
@@ -217,7 +222,7 @@ def _count(usage: Mapping[str, msgspec.Raw], *names: str) -> int | None:
 
 
 def _fields(raw: msgspec.Raw) -> Mapping[str, msgspec.Raw]:
-    """Return the fields of an object, to be read separately; empty for anything else."""
+    """Return the fields of an object, still undecoded; empty if it is not an object."""
     try:
         return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except _UNREADABLE:
@@ -225,7 +230,7 @@ def _fields(raw: msgspec.Raw) -> Mapping[str, msgspec.Raw]:
 
 
 def _items(raw: msgspec.Raw) -> list[Mapping[str, Any]]:
-    """Return the items of a list, an empty object for each unreadable item; empty for anything else."""
+    """Return the items of a list, with an empty object for each unreadable item; empty if it is not a list."""
     try:
         return [_read_item(item) for item in msgspec.json.decode(raw, type=list[msgspec.Raw])]
     except _UNREADABLE:

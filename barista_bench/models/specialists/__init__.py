@@ -1,1 +1,1 @@
-"""Models that read no prompt: they segment and find objects."""
+"""Models that read no prompt, but segment and find objects."""

@@ -1,15 +1,16 @@
-"""SAM 3 (Meta, 2025; the paper's specialist for phrase grounding) through transformers, used like any other model.
+"""Runs SAM 3 (Meta, 2025), the paper's specialist for phrase grounding, through transformers, like any other model.
 
-It reads no prompt: it takes phrases from `Request.inputs` and finds every instance of them.
+SAM 3 reads no prompt. It takes phrases from `Request.inputs`, and finds every instance of each phrase.
 
-* With a `phrase` it examines the request's one image. Masks become tight boxes; the answer has the boxes in pixels and
-  their confidences: `{"bboxes": [[x0, y0, x1, y1], ...], "scores": [...]}`, the most confident first.
-* With `answer: "masks"` it segments images of a clip; `sam3_masks` describes request and answer. Each image is examined
+* With a `phrase` it examines the request's one image. Masks become tight boxes. The answer has the boxes in pixels and
+their confidences, the most confident box first: `{"bboxes": [[x0, y0, x1, y1], ...], "scores": [...]}`.
+* With `answer: "masks"` it segments images of a clip; `sam3_masks` describes the request and the answer. Each image is
+examined
   separately, unless `mode: "sequential"` requests one pass over the clip (`Sam3Video`).
 
 Temperature and the other settings of generation have no effect, so all runs are equal.
 
-Needs torchvision, on which transformers' image processor for SAM 3 is based.
+SAM 3's image processor in transformers needs torchvision.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PHRASE_TOKENS = 32
-"""Tokens of a phrase that the processor pads to and the text encoder was trained with, both ends included."""
+"""Length in tokens to which phrases are padded, as in the text encoder's training; start and end tokens count."""
 _OUTPUTS = ("pred_logits", "pred_boxes", "pred_masks", "presence_logits")
 
 Instances = dict[str, "torch.Tensor"]
@@ -60,14 +61,14 @@ class Sam3Grounder:
     A request without these inputs is a `Failure`.
 
     Args:
-        identity: without the thresholds, which are added.
-        threshold: instances of a lower confidence (0..1) are left out.
-        mask_threshold: a pixel above it belongs to a mask (0..1).
+        identity: the model's identity; the thresholds are added to it.
+        threshold: instances with a lower confidence (0..1) are left out.
+        mask_threshold: a pixel belongs to a mask if its value (0..1) is above this.
         batch_size: limit of images per batch; halved when memory runs out.
-        open_video: loads the model that follows phrases through a clip, on first use; None if unsupported.
+        open_video: loads the model that follows phrases through a clip. It is called on first use; None if unsupported.
 
     Raises:
-        ConfigError: a threshold is not within 0..1, or the batch size is not positive.
+        ConfigError: a threshold is not within 0..1, or the batch size is less than 1.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Sam3Grounder:
         """Load a checkpoint by local folder or Hub id (`facebook/sam3`, whose licence you must accept).
 
         Raises:
-            ModelError: it cannot be read, or weights, torch, transformers or torchvision are missing.
+            ModelError: the checkpoint cannot be read, or weights, torch, transformers or torchvision are missing.
         """
         require_libraries()
         require_extra(f"model {name}: SAM 3's processor", "torchvision", extra="video")
@@ -149,7 +150,7 @@ class Sam3Grounder:
         return [[answers[index]] * len(request.seeds) for index, request in enumerate(requests)]
 
     def _refusal(self, request: Request) -> Failure | None:
-        """Return the failure of a request that cannot be answered; None for a valid request."""
+        """Return the failure for a request that cannot be answered; None for a valid request."""
         request.check_images()
         if wants_masks(request):
             if problem := problem_with(request):
@@ -172,7 +173,7 @@ class Sam3Grounder:
         return None
 
     def _follow(self, request: Request) -> Completion | Failure:
-        """Return the masks of a clip that is seen in one pass."""
+        """Return the masks of a clip after one pass over all of its images."""
         if self._open_video is None:
             remedy = "ask with mode=frame_wise"
             return Failure(f"{request.request_id}: this SAM 3 looks at single images. Fix: {remedy}")
@@ -188,7 +189,7 @@ class Sam3Grounder:
         return Completion(write_masks(masks), batch_size=1)
 
     def _find(self, requests: Sequence[Request], items: Sequence[_PhraseInImage]) -> Iterator[_Result]:
-        """Yield the results of items, in order, by batches that shrink when memory runs out."""
+        """Yield the results of `items` in order. Batches shrink when memory runs out."""
         import torch
 
         items_left = list(items)
@@ -221,7 +222,7 @@ class Sam3Grounder:
         )
         image_outputs: list[_ImageOutput] = []
         for row, image in enumerate(images):
-            # One image at a time: masks are as large as the image, and there are up to 200 of them.
+            # One image at a time: masks are as large as the image, and an image may have up to 200 masks.
             (instances,) = self._processor.post_process_instance_segmentation(
                 _row(outputs, row), target_sizes=[(image.height, image.width)], **self._thresholds
             )
@@ -235,7 +236,7 @@ class Sam3Grounder:
 
 @dataclass(frozen=True, slots=True)
 class _PhraseInImage:
-    """One phrase to find in one image: `request` and `place` count the requests, and the images of this one."""
+    """One phrase to find in one image: `request` is the request's number, and `place` the image's number in it."""
 
     request: int
     place: int
@@ -244,11 +245,11 @@ class _PhraseInImage:
 
 _ImageOutput = str | Mask | Failure
 _Result = tuple[_PhraseInImage, _ImageOutput, int]
-"""A phrase in an image, its boxes as JSON or its mask (height, width), and the batch size."""
+"""A phrase in an image, the result (boxes as JSON, or a mask of shape (height, width)), and the batch size."""
 
 
 def _completion_of(results: Sequence[_Result]) -> Completion | Failure:
-    """Return a request's answer; the masks of one image are united."""
+    """Return the answer to a request; the masks of one image are united."""
     batch_size = max((size for _, _, size in results), default=1)
     masks: dict[int, Mask] = {}
     for item, output, _ in results:
@@ -261,7 +262,7 @@ def _completion_of(results: Sequence[_Result]) -> Completion | Failure:
 
 
 def mask_box(mask: torch.Tensor) -> list[int] | None:
-    """Return the tight box [x0, y0, x1, y1] of a mask (height, width), pixels, far edges exclusive; None if empty."""
+    """Return the tight box [x0, y0, x1, y1] of a mask (height, width) in pixels, far edges exclusive; None if empty."""
     rows, columns = mask.any(dim=1).nonzero(), mask.any(dim=0).nonzero()
     if not len(rows):
         return None
@@ -269,7 +270,7 @@ def mask_box(mask: torch.Tensor) -> list[int] | None:
 
 
 def _boxes_json(instances: Instances) -> str:
-    """Write boxes and confidences of one image for the task's parser; instances with an empty mask are dropped."""
+    """Write the boxes and confidences of one image for the task's parser; instances with empty masks are dropped."""
     scores = cast("list[float]", instances["scores"].tolist())
     boxes = [mask_box(mask > 0) for mask in instances["masks"]]
     pairs = [(score, box) for score, box in zip(scores, boxes, strict=True) if box is not None]
@@ -278,7 +279,7 @@ def _boxes_json(instances: Instances) -> str:
 
 
 def _row(outputs: object, row: int) -> SimpleNamespace:
-    """Return one image's part of a batch's outputs, in single precision, for resizing masks and writing confidences."""
+    """Return one image's part of a batch's outputs in single precision, for resizing masks and writing confidences."""
     parts = {name: getattr(outputs, name) for name in _OUTPUTS}
     return SimpleNamespace(
         **{name: None if part is None else part[row : row + 1].float() for name, part in parts.items()}
@@ -292,11 +293,11 @@ class Sam3Video:
         self._model, self._processor = model, processor
 
     def segment(self, images: Sequence[Image.Image], phrases: Sequence[str], indices: Sequence[int]) -> dict[int, Mask]:
-        """Return the region of all instances of all phrases, (height, width), in each of the selected images.
+        """Return, for each selected image, the region (height, width) of all instances of all phrases.
 
         Args:
-            images: the clip in order, of one size; the model sees all of them.
-            indices: of the selected images, from 0.
+            images: the images of the clip in order, all of one size. The model sees all images.
+            indices: the numbers of the selected images, from 0.
 
         Raises:
             ModelError: the images differ in size.

@@ -7,7 +7,7 @@
     frames: the images to segment, by index from 0; all images if missing
     mode: "sequential" for one pass over the clip, else each image separately
 
-The answer has a compressed COCO run-length encoding of the image's size for each selected image with a result:
+For each selected image with a result, the answer has a compressed COCO run-length encoding, as large as the image:
 
     {"masks": [{"frame": 3, "rle": {"size": [height, width], "counts": "..."}}]}
 """
@@ -33,12 +33,12 @@ def wants_masks(request: Request) -> bool:
 
 
 def is_sequential(request: Request) -> bool:
-    """Return True if its images form one clip."""
+    """Return True if the images of a request form one clip."""
     return wants_masks(request) and request.inputs.get("mode") == "sequential"
 
 
 def problem_with(request: Request) -> str | None:
-    """Return the reason why a request for masks is invalid; None for a valid request."""
+    """Return why a request for masks is invalid; None for a valid request."""
     phrases, frames = request.inputs.get("phrases"), request.inputs.get("frames", [])
     if not isinstance(phrases, list | tuple) or not phrases:
         return "there are no phrases to segment"
@@ -53,7 +53,7 @@ def problem_with(request: Request) -> str | None:
 
 
 def phrases_of(request: Request) -> tuple[str, ...]:
-    """Return the distinct phrases of a request without problems, in order."""
+    """Return the distinct phrases of a valid request, in order."""
     return tuple(dict.fromkeys(cast("Sequence[str]", request.inputs["phrases"])))
 
 
@@ -64,7 +64,7 @@ def images_to_segment(request: Request) -> tuple[int, ...]:
 
 
 def write_masks(masks: Mapping[int, Mask]) -> str:
-    """Write the answer: masks (height, width) by the indices of their images. Empty masks are left out."""
+    """Write the answer from masks (height, width) by the indices of their images. Empty masks are left out."""
     entries = []
     for index, mask in sorted(masks.items()):
         if mask.any():

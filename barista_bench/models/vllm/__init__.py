@@ -1,1 +1,1 @@
-"""Checkpoints that vLLM runs, in separate processes."""
+"""Runs checkpoints in vLLM, in separate processes."""

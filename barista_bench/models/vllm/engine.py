@@ -1,7 +1,7 @@
-"""vLLM in a separate process: sends prompts, receives answers, and restarts it when it dies.
+"""Runs vLLM in a separate process: sends prompts, receives answers, and restarts the process when it dies.
 
-Images travel in the pipe, as bytes behind the line of their prompt. So a killed process leaves nothing behind, and the
-pipe's back pressure limits the data in transit. `worker.py` describes the messages.
+Images are sent through the pipe, as bytes after the line of their prompt. So a killed process leaves no files behind,
+and the pipe's back pressure limits the data in transit. `worker.py` describes the messages.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ log = logging.getLogger(__name__)
 
 WORKER = Path(__file__).with_name("worker.py")
 MAX_DEATHS = 3
-"""Consecutive deaths without an answer between them that cause a restart; one more ends the run."""
+"""Limit of deaths in a row, without an answer between them, after which vLLM is restarted. One more ends the run."""
 
-_MAX_LINE = 64 * 2**20  # bytes of an answer; a token with 100 alternatives takes 3 KB
+_MAX_LINE = 64 * 2**20  # limit of bytes of an answer; a token with 100 alternatives takes 3 KB
 _LOG_TAIL = 64 * 2**10  # bytes
 _MAX_ERROR = 400  # characters
-_LAST_BREATH = 15.0  # seconds to end after the pipe is closed
+_LAST_BREATH = 15.0  # seconds that the process has to end after the pipe is closed
 _ERROR = re.compile(r"\b[\w.]*(?:Error|Exception)\b: .*")
 _ENDED = "it closed its output"
 
@@ -47,8 +47,8 @@ class EngineOutput(msgspec.Struct):
     """One sample from the engine.
 
     Args:
-        ended: vLLM's word for why (`stop`, `length`, ...).
-        cached: tokens of the prompt in its prefix cache; None if not reported.
+        ended: vLLM's word for why the sample ended (`stop`, `length`, ...).
+        cached: number of prompt tokens found in the prefix cache; None if not reported.
         logprobs: for each token its log-probability, ids of the likeliest tokens, and their log-probabilities.
     """
 
@@ -60,7 +60,7 @@ class EngineOutput(msgspec.Struct):
 
 
 class Message(msgspec.Struct):
-    """A message of an engine; an empty message is a sign of life."""
+    """A message from an engine; an empty message is a sign of life."""
 
     ready: dict[str, str] | None = None
     id: int | None = None
@@ -69,18 +69,18 @@ class Message(msgspec.Struct):
     samples: list[EngineOutput] = []
 
 
-_MessageOrFault: TypeAlias = Message | str  # the latter: the fault of the process
+_MessageOrFault: TypeAlias = Message | str  # a text describes a fault of the process
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A prompt with its images (RGB, decoded), on its way to an engine or inside it.
+    """A prompt with its images (RGB, decoded) that is sent to an engine, or is being answered there.
 
     Args:
         head: the fields of its line, except `id` and `sizes`.
         opens_thinking: the prompt ends within a thought.
-        suspected: an engine died while it had this call, so it is asked separately.
-        began: when it was sent, in seconds of the monotonic clock.
+        suspected: an engine died while it had this call, so the call is repeated alone.
+        began: when the call was sent, in seconds of the monotonic clock.
     """
 
     number: int
@@ -92,7 +92,7 @@ class Call:
 
 
 class Outcome(NamedTuple):
-    """The outcome of a call: samples or an error, and the seconds since it was sent."""
+    """The outcome of a call: samples or an error, and the seconds since the call was sent."""
 
     call: Call
     message: Message
@@ -100,7 +100,7 @@ class Outcome(NamedTuple):
 
 
 class _Process:
-    """One life of an engine. One thread writes and another reads, so that no pipe blocks the other.
+    """One process of an engine. One thread writes and another thread reads, so that neither pipe blocks the other.
 
     Raises:
         ModelError: the interpreter cannot be started.
@@ -116,7 +116,7 @@ class _Process:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (closed in `end`, or with this object)
         pipe = subprocess.PIPE
         try:
-            # In a separate session, so that it is killed with all its children.
+            # The process gets its own session, so that all its children are killed with it.
             self._process = subprocess.Popen(
                 command, stdin=pipe, stdout=pipe, stderr=self._log, env=environment, start_new_session=True
             )
@@ -129,7 +129,7 @@ class _Process:
         threading.Thread(target=_read, args=(stdout, self.messages), daemon=True).start()
 
     def end(self, fault: str) -> str:
-        """Kill it, and return the cause of its end; `fault` if it was alive."""
+        """Kill the process, and return the cause of its end, or `fault` if the process was still alive."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_LAST_BREATH if fault == _ENDED else 0)
         status = self._process.poll()
@@ -144,13 +144,13 @@ class _Process:
 
 def _kill(process: subprocess.Popen[bytes], calls: queue.SimpleQueue[Call | None]) -> None:
     calls.put(None)
-    with suppress(ProcessLookupError):  # it has ended, and so has all that it started
+    with suppress(ProcessLookupError):  # the process and its children have ended already
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _last_words(log_text: str) -> str:
-    """Return the last error that a process wrote, and the error before it, a possible cause; else its last line."""
+    """Return the last error in the log, with the error before it, a possible cause; without errors, the last line."""
     errors = list(_ERROR.finditer(log_text))
     if not errors:
         return one_line(log_text.strip().rpartition("\n")[2])[:_MAX_ERROR]
@@ -161,7 +161,7 @@ def _last_words(log_text: str) -> str:
 
 
 def _write(pipe: BinaryIO, arguments: Mapping[str, object], calls: queue.SimpleQueue[Call | None]) -> None:
-    with suppress(OSError), pipe:  # of a process that has ended, which its reader notices
+    with suppress(OSError), pipe:  # if the process has ended, the reader notices
         pipe.write(msgspec.json.encode({"arguments": arguments}) + b"\n")
         pipe.flush()
         while (call := calls.get()) is not None:
@@ -173,7 +173,7 @@ def _write(pipe: BinaryIO, arguments: Mapping[str, object], calls: queue.SimpleQ
 
 
 def _read(pipe: BinaryIO, messages: queue.SimpleQueue[_MessageOrFault]) -> None:
-    """Put messages into the queue. An invalid line ends the reading, since the damaged answer cannot be identified."""
+    """Put messages into the queue. Reading ends at an invalid line, since the damaged answer cannot be identified."""
     message: _MessageOrFault = ""
     with pipe:
         while not isinstance(message, str) or not message:
@@ -188,15 +188,15 @@ def _read(pipe: BinaryIO, messages: queue.SimpleQueue[_MessageOrFault]) -> None:
 class VllmEngine:
     """An engine that restarts when it dies, and then repeats its open calls. For one thread.
 
-    The call that killed it is unknown. So the open calls are repeated one by one, and a call that kills the engine
+    It is unknown which call killed the engine. So the open calls are repeated one by one. A call that kills the engine
     again is not repeated.
 
     Args:
-        name: the model's, for messages.
-        command: starts the engine, with `environment`.
-        arguments: of vLLM's `LLM`.
+        name: the model's name, for error messages.
+        command: the command that starts the engine, with `environment`.
+        arguments: the arguments of vLLM's `LLM`.
         capacity: limit of calls in the engine.
-        timeout: seconds without a sign of life, during start or calls, after which it counts as dead.
+        timeout: seconds without a sign of life, at the start or during calls, after which the engine counts as dead.
     """
 
     def __init__(
@@ -217,10 +217,10 @@ class VllmEngine:
         self._deaths = 0
 
     def start(self) -> dict[str, str]:
-        """Start it, and wait until it is ready. Returns its description of itself.
+        """Start the engine, and wait until it is ready. Returns the engine's description of itself.
 
         Raises:
-            ModelError: it cannot start; the message has the cause.
+            ModelError: the engine cannot start; the message has the cause.
         """
         process = self._process = _Process(*self._launch)
         message = self._next_message(process, wait=True)
@@ -232,7 +232,7 @@ class VllmEngine:
         raise ModelError(f"model {self._name}: vLLM cannot start, {cause}. Fix: {remedy}")
 
     def close(self) -> None:
-        """Kill it, even during work; the next call restarts it."""
+        """Kill the engine, even while it works; the next call restarts it."""
         if self._process:
             self._process.kill()
         self._process = None
@@ -245,7 +245,7 @@ class VllmEngine:
         return is_free and len(self._calls) < self._capacity
 
     def submit(self, call: Call) -> None:
-        """Send a call; only if there is room."""
+        """Send a call. Use this only if there is room."""
         self._process = self._process or _Process(*self._launch)
         call.began = time.monotonic()
         if not self._calls:
@@ -254,10 +254,10 @@ class VllmEngine:
         self._process.calls.put(call)
 
     def next_result(self, *, wait: bool) -> Outcome | None:
-        """Return the next outcome; None if there is none yet and `wait` is false, or if no call is open.
+        """Return the next outcome; None if no call is open, or if `wait` is false and no outcome is ready.
 
         Raises:
-            ModelError: it dies repeatedly.
+            ModelError: the engine dies repeatedly.
         """
         while self._calls and self._process and (message := self._next_message(self._process, wait=wait)) is not None:
             if isinstance(message, Message) and message.id in self._calls:
@@ -289,7 +289,7 @@ class VllmEngine:
         return message
 
     def _handle_death(self, process: _Process, fault: str) -> Outcome | None:
-        """Queue its calls again, except a call that was running by itself for the second time: that call failed."""
+        """Queue the calls of a dead process again; if a call running alone caused its second death, fail that call."""
         cause, self._process = process.end(fault), None
         self._deaths += 1
         death = f"model {self._name}: vLLM died, {cause}"

@@ -1,8 +1,8 @@
-"""Checkpoints behind vLLM: continuous batching in separate processes, same prompts and answers as `TransformersModel`.
+"""Runs checkpoints in vLLM, with continuous batching, and the same prompts and answers as `TransformersModel`.
 
-This process applies the chat template and decodes tokens to text, with the code used for transformers. vLLM does the
-rest, in an environment that may have another version of transformers. Greedy decoding gives the same tokens, up to
-rounding.
+This process applies the chat template and decodes tokens to text, with the code used for transformers. vLLM does all
+other work, in separate processes, whose environment may have another version of transformers. Greedy decoding gives the
+same tokens, except for differences by rounding.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ if TYPE_CHECKING:
     from barista_bench.models.local.processors import TextProcessor
 
 _READY = 2  # requests that wait while the engines are full
-_MAX_ERROR = 500  # characters of what vLLM says of a prompt
+_MAX_ERROR = 500  # limit of characters quoted from vLLM's message about a prompt
 _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_")
 
 
 class VllmModel(NumberedStream):
-    """A checkpoint that vLLM runs, with the `StreamingModel` contract. Make one with `VllmModel.load`.
+    """A `StreamingModel` that runs a checkpoint in vLLM; make one with `VllmModel.load`.
 
     Settings of the checkpoint apply as in `TransformersModel`, and log-probabilities have the same meaning. vLLM draws
-    the samples: each depends only on its seed, but differs from transformers' sample of that seed. At temperature 0 a
-    request is generated once and its completion repeated.
+    the samples: each sample depends only on its seed, but differs from the sample that transformers draws with this
+    seed. At temperature 0, a request is generated once, and its completion is repeated.
 
-    A prompt that vLLM refuses (too long, too many images) is a `Failure`. When an engine dies, it is restarted and its
-    requests are repeated, one by one; a request that kills it again is a `Failure`. An engine that dies repeatedly ends
-    the stream with a ModelError.
+    A prompt that vLLM refuses (too long, too many images) is a `Failure`. When an engine dies, it is restarted, and its
+    requests are repeated one by one. A request that kills the engine again is a `Failure`. An engine that dies
+    repeatedly ends the stream with a ModelError.
 
     Attributes:
         batch_size: limit of requests in the engines.
         window: limit of requests at hand, in the engines or waiting.
-        versions: of vLLM, by name.
+        versions: version numbers by name, such as vLLM's.
     """
 
     def __init__(self, name: str, folder: Path, revision: str, settings: VllmSettings) -> None:
@@ -80,7 +80,7 @@ class VllmModel(NumberedStream):
         self._holder = answer_holder(encoder, reader, vocabulary) if settings.structured_output else None
         self._penalty = generation.repetition_penalty
         self.batch_size, self.window = settings.engine_requests, settings.engine_requests + _READY
-        # Isolated (-I), so that neither our PYTHONPATH nor the modules beside worker.py reach the other environment.
+        # Isolated (-I), so that the other environment sees neither our PYTHONPATH nor the modules beside worker.py.
         command = [settings.engine_python or sys.executable, "-I", WORKER]
         self._engine = VllmEngine(
             name,
@@ -117,11 +117,11 @@ class VllmModel(NumberedStream):
             settings: fields of `VllmSettings`, which describes each of them.
 
         Raises:
-            ModelError: the checkpoint cannot be read or prompted, or vLLM cannot start; gives the cause.
+            ModelError: the checkpoint cannot be read or prompted, or vLLM cannot start. The message gives the cause.
             ConfigError: a setting is unknown or out of range.
         """
         require_libraries()
-        if name.endswith(GGUF):  # vLLM 0.32 leaves that to a plugin, which is built only for CUDA
+        if name.endswith(GGUF):  # vLLM 0.32 needs a plugin for this, which is built only for CUDA
             remedy = "leave engine out, or give a folder with safetensors"
             raise ModelError(f"model {name}: vLLM reads no GGUF. Fix: {remedy}")
         table = check_settings(VllmSettings, settings)
@@ -155,7 +155,7 @@ class VllmModel(NumberedStream):
                     at_engine[number] = request
                     self._engine.submit(call)
         finally:
-            if at_engine:  # their answers are no longer needed
+            if at_engine:  # the answers of these calls are no longer needed
                 self._engine.close()
 
     def _call(self, number: int, request: Request, config: GenerationConfig) -> Call | Failure:
@@ -182,9 +182,11 @@ class VllmModel(NumberedStream):
             problem = f"its prompt cannot be prepared: {type(error).__name__}: {first_line(error)}"
             return Failure(f"request {request.request_id}: {problem}")
         seeds = request.seeds if config.temperature > 0 else request.seeds[:1]
-        # A stop text ends an answer, which begins behind thoughts and spaces: those that vLLM cannot tell are cut here.
+        # A stop text ends an answer, but vLLM cannot tell where an answer begins after thoughts and spaces. We cut here
+        # instead.
         stop = [] if self._encoder.thinks or any(end.startswith(" ") for end in config.stop) else config.stop
-        # vLLM ends a held answer with the tokenizer's own end, which may be none of the checkpoint's.
+        # With a grammar, vLLM ends an answer with the tokenizer's end token, which the checkpoint may not have as its
+        # own.
         ends = self._reader.end_ids | ({self._encoder.tokenizer.eos_token_id} if grammar else set())
         penalty = self._penalty if config.repetition_penalty == 1.0 else config.repetition_penalty
         sampling = {
@@ -195,7 +197,7 @@ class VllmModel(NumberedStream):
             "max_tokens": config.max_new_tokens,
             "stop": stop,
             "include_stop_str_in_output": True,
-            "ignore_eos": True,  # vLLM adds the tokenizer's end token to the checkpoint's
+            "ignore_eos": True,  # otherwise vLLM adds the tokenizer's end token to the end tokens of the checkpoint
             "stop_token_ids": sorted(ends),
             "detokenize": bool(stop),
             "skip_special_tokens": False,
@@ -219,7 +221,7 @@ class VllmModel(NumberedStream):
             failure = Failure(with_remedy(problem, remedy) if remedy else problem)
             return AnsweredRequest(request, [failure] * seeds, 0.0)
         entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
-        # Greedy decoding has a single answer for all seeds.
+        # Greedy decoding gives all seeds the same answer.
         entries = entries if config.temperature > 0 else repeat_answer(entries[0], seeds)
         return AnsweredRequest(request, entries, outcome.seconds)
 
@@ -248,7 +250,7 @@ class VllmModel(NumberedStream):
 def _read_checkpoint(
     folder: Path, settings: VllmSettings
 ) -> tuple[ProcessorMixin | TextProcessor, PreTrainedConfig, DecodingConfig]:
-    """Return the configuration of a checkpoint, without weights."""
+    """Return the processor, configuration and generation settings of a checkpoint, without its weights."""
     import transformers
 
     from barista_bench.models.local.processors import load_processor, text_processor
@@ -262,7 +264,7 @@ def _read_checkpoint(
 
 
 def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -> dict[str, object]:
-    """Return the arguments of vLLM's `LLM`. The checkpoint's number type stays; vLLM would narrow float32."""
+    """Return the arguments of vLLM's `LLM`. They keep the checkpoint's number type, since vLLM would narrow float32."""
     own_dtype = getattr(config, "dtype", None) or getattr(config.get_text_config(), "dtype", None) or "auto"
     return {
         "model": str(folder.resolve()),
@@ -271,7 +273,7 @@ def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -
         "tensor_parallel_size": settings.tensor_parallel,
         "load_format": "safetensors",
         "max_logprobs": -1,
-        # The vLLM backend that refuses unsupported schemas: the same library as for transformers.
+        # This vLLM backend refuses unsupported schemas, and is the same library that we use with transformers.
         **({"structured_outputs_config": {"backend": "guidance"}} if settings.structured_output else {}),
         **settings.engine_args,
     }
@@ -280,7 +282,7 @@ def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -
 def _environment(settings: VllmSettings) -> dict[str, str]:
     """Return our environment without the variables of a multi-process launch, and with the engine's GPUs.
 
-    Processes of one launch have the devices `cuda:0`, `cuda:1`, ...: the engine of each takes the next
+    The processes of one launch have the devices `cuda:0`, `cuda:1`, ... The engine of each process takes the next
     `tensor_parallel` GPUs.
 
     Raises:

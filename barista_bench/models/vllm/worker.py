@@ -1,14 +1,15 @@
-"""One engine: vLLM's `LLM` in this process, prompts in at stdin, answers out at stdout.
+"""Runs one engine, vLLM's `LLM`, in this process; prompts arrive at stdin, and answers leave at stdout.
 
-Run it by its path with the interpreter of an environment that has vllm. For this reason it imports nothing of this
-package.
+Run this file by its path with the interpreter of an environment that has vllm. That environment may lack this package,
+so the file imports nothing from it.
 
-Each message is one line of JSON. The first input is `{"arguments": {...}}`, for `LLM`; the reply is `{"ready": {...}}`.
-Then come prompts: a line (`id`, `prompt`, `sizes`, `videos`, `adds_special_tokens`, `seeds`, `sampling`, `grammar`),
-followed by the bytes of its images, RGB, row by row, for each (width, height) of `sizes`. Each of `videos` has the
-numbers of its `images` and its `metadata`; the other images are images. `grammar` constrains an answer, or is null. An
-answer is `{"id", "prompt_tokens", "samples"}` or `{"id", "error"}`; `{}` in between is a sign of life. At the end of
-stdin the process ends.
+Each message is one line of JSON. The first input is `{"arguments": {...}}` with the arguments of `LLM`; the reply is
+`{"ready": {...}}`. Prompts follow. Each prompt is a line (`id`, `prompt`, `sizes`, `videos`, `adds_special_tokens`,
+`seeds`, `sampling`, `grammar`),
+followed by the bytes of its images: RGB, row by row, one image per (width, height) in `sizes`. Each entry of `videos`
+has the numbers of its `images`, and its `metadata`. All other images are shown as images. `grammar` constrains the
+answer, or is null. An answer is `{"id", "prompt_tokens", "samples"}` or `{"id", "error"}`; `{}` between answers is a
+sign of life. The process ends when stdin ends.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ import time
 import traceback
 from typing import Any, BinaryIO
 
-_SIGN_OF_LIFE = 5.0  # seconds between two
-_LEAST = -9999.0  # replaces a log-probability of -infinity, which JSON cannot write
+_SIGN_OF_LIFE = 5.0  # seconds between two signs of life
+_LEAST = -9999.0  # replaces a log-probability of -infinity, which JSON cannot represent
 _PROBE = {"id": -1, "prompt": "probe", "images": [], "videos": [], "adds_special_tokens": True, "seeds": [0]}
 
 
 def main() -> None:
-    """Answer until stdin ends."""
+    """Answer prompts until stdin ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what libraries print must not stand between answers
-    os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # starts faster, in a third of the memory
+    os.dup2(2, 1)  # the output of libraries must not mix with the answers
+    os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # starts faster and uses a third of the memory
     sys.excepthook = _end
     prompts: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     stdin = sys.stdin.buffer
@@ -41,13 +42,14 @@ def main() -> None:
 
 
 def _end(*error: Any) -> None:  # noqa: ANN401  (type, value and traceback)
-    """Print the error and exit at once: an orderly exit would wait for the thread that reads stdin."""
-    os.write(2, "".join(traceback.format_exception(*error)).encode())  # torch would have caught what goes to sys.stderr
+    """Print the error and exit at once: a normal exit would wait for the thread that reads stdin."""
+    # Torch would intercept text written to sys.stderr.
+    os.write(2, "".join(traceback.format_exception(*error)).encode())
     os._exit(1)
 
 
 def _read_prompts(stdin: BinaryIO, prompts: queue.SimpleQueue[dict[str, Any]]) -> None:
-    """Put prompts into the queue, in a thread, so that the sender never waits for a step of the engine."""
+    """Put prompts into the queue, in a thread, so that the sender need not wait for a step of the engine."""
     from PIL import Image
 
     while line := stdin.readline():
@@ -55,7 +57,7 @@ def _read_prompts(stdin: BinaryIO, prompts: queue.SimpleQueue[dict[str, Any]]) -
         sizes = [(width, height) for width, height in prompt["sizes"]]
         prompt["images"] = [Image.frombytes("RGB", size, stdin.read(3 * size[0] * size[1])) for size in sizes]
         prompts.put(prompt)
-    os._exit(0)  # the reader is gone; a step may take long
+    os._exit(0)  # the reader of our answers has ended, and a step may take long
 
 
 class _Engine:
@@ -63,12 +65,13 @@ class _Engine:
         import vllm
         from vllm.platforms import current_platform
 
-        if current_platform.is_cpu():  # where a prompt with a seed that is read in two steps ends vLLM 0.32
+        if current_platform.is_cpu():  # on a CPU, vLLM 0.32 crashes if a prompt with a seed is read in two steps
             arguments.setdefault("enable_chunked_prefill", False)
         self._vllm, self._answers, self._last_sign = vllm, answers, time.monotonic()
         self._llm = vllm.LLM(**arguments)
-        self._samples: dict[str, tuple[dict[str, Any], int]] = {}  # the engine's id of a sample to its prompt and place
-        # Some failures show with the first step only. There the process ends, before anything was asked.
+        # Maps the engine's id of a sample to its prompt and place.
+        self._samples: dict[str, tuple[dict[str, Any], int]] = {}
+        # Some failures appear only at the first step. The process then ends here, before any prompt.
         self._add(_PROBE | {"sampling": {"max_tokens": 1}, "grammar": None})
         while self._llm.llm_engine.has_unfinished_requests():
             self._llm.llm_engine.step()
@@ -92,7 +95,8 @@ class _Engine:
         try:
             self._add(prompt)
         except (VLLMError, ValueError, TypeError, LookupError, AttributeError, RuntimeError, OSError) as error:
-            # What vLLM and the checkpoint's processor raise at a prompt that they cannot take: it costs that prompt.
+            # vLLM and the checkpoint's processor raise these errors for a prompt that they do not support. Only this
+            # prompt fails.
             self._say(id=prompt["id"], error=f"{type(error).__name__}: {error}")
 
     def _add(self, prompt: dict[str, Any]) -> None:
@@ -138,7 +142,7 @@ class _Engine:
 
 
 def _media(images: list[Any], videos: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Return the media for vLLM: images, and videos as arrays of frames with metadata of their times."""
+    """Return the media for vLLM: images, and videos as arrays of frames with the times in their metadata."""
     import numpy as np
 
     in_videos = {number for video in videos for number in video["images"]}
@@ -150,12 +154,11 @@ def _media(images: list[Any], videos: list[dict[str, Any]]) -> dict[str, list[An
 
 
 def _strip_ending(name: str) -> str:
-    """Return the id without the random ending that vLLM adds to some ids."""
     return name.partition("-")[0]
 
 
 def _scores(token: int, logprobs: dict[int, Any]) -> list[Any]:
-    """Return log-probability of the token, ids and log-probabilities of the likeliest tokens."""
+    """Return the token's log-probability, then the ids and the log-probabilities of the likeliest tokens."""
     values = {key: max(entry.logprob, _LEAST) for key, entry in logprobs.items()}
     return [values[token], list(values), list(values.values())]
 

@@ -1,7 +1,7 @@
-// An address is #task, #task?filters or #task/sample?filters; everything that a reader chooses stands in it.
+// An address is #task, #task?filters or #task/sample?filters. It holds all choices of the reader.
 /** @import { Place } from "./shapes.d.ts" */
 
-/** Halves of characters, which broken models write, have no place in an address. @param {string} part */
+/** Make a part of an address. Lone surrogates from broken models are replaced. @param {string} part */
 const encodePart = (part) => encodeURIComponent(part.toWellFormed());
 
 /**

@@ -1,4 +1,4 @@
-// What a model answered to a sample, beside another's answer: score, reasons, and all that was logged.
+// Show a model's answer to a sample beside another model's answer: score, reasons and all logged data.
 import { foldedBlock, node, text } from "./elements.js";
 import { statusMark } from "./status_marks.js";
 import { withDifferences } from "./word_difference.js";
@@ -9,7 +9,7 @@ import { STATUS, short, words } from "./words.js";
 const VERDICT = { hit: ["✓", "correct"], miss: ["○", "missed"], wrong: ["✗", "wrong"] };
 
 /**
- * A text to be opened; none of an empty one.
+ * A text that can be unfolded. An empty text gives no element.
  * @param {string} title
  * @param {string | undefined} content
  */

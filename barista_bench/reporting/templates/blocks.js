@@ -8,7 +8,7 @@ const MOST_CACHED = 16;
 /** @type {PageIndex} */
 export const index = JSON.parse(part("index").textContent);
 
-/** Blocks and pictures stand behind the script, so that the first screen need not wait for them. */
+/** Blocks and pictures come after the script, so the first screen does not wait for them. */
 export const whenLoaded = new Promise((resolve) => {
   if (document.readyState !== "loading") resolve(undefined);
   else addEventListener("DOMContentLoaded", resolve, { once: true });
@@ -56,14 +56,14 @@ export const paperPart = (number) => block(`paper-${number}`);
 export const acrossBlock = () => block("across");
 
 /**
- * All of one sample.
- * @param {number} number over the whole report
+ * The details of one sample.
+ * @param {number} number position in the whole report
  * @returns {Promise<Details>}
  */
 export const details = async (number) =>
   (await block(`chunk-${Math.floor(number / index.chunk)}`))[number % index.chunk];
 
-/** Whether the report had room for a picture. @param {number} file */
+/** Whether the report includes a picture. @param {number} file */
 export const hasPicture = (file) => get(`picture-${file}`) !== null;
 
 /** @param {number} file */

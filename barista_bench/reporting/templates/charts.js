@@ -1,4 +1,4 @@
-// Line and bar charts of papers: SVG whose colours are those of the page.
+// Line and bar charts of papers, as SVG in the colours of the page.
 import { node, svgNode, text } from "./elements.js";
 import { short } from "./words.js";
 
@@ -29,7 +29,7 @@ function marker(shape, x, y, look) {
 }
 
 /**
- * Where values are: `across` and `up` in pixels, `step` between neighbours that are named.
+ * The positions of values: `across` and `up` in pixels, and `step` between named neighbours.
  * @param {Series[]} series
  * @param {boolean} isBar
  */
@@ -47,14 +47,14 @@ function scales(series, isBar) {
   const across = (x) =>
     isNamed ? left + step * (xs.indexOf(x) + 0.5) : left + 14 + ((width - left - 40) * (Number(x) - first)) / span;
   /** @param {number} y */
-  const up = (y) => height - below - ((height - below - 26) * Math.max(0, y)) / top; // the axis' name stands above
+  const up = (y) => height - below - ((height - below - 26) * Math.max(0, y)) / top; // the name of the axis is above
   return { xs, top, step, across, up };
 }
 
 /**
- * The points of a series, and between those of a line the line.
+ * The points of a series. The points of a line are connected.
  * @param {Series} series
- * @param {number} at its place of `count`
+ * @param {number} at position of the series, of `count` series
  * @param {number} count
  * @param {boolean} isBar
  * @param {ReturnType<typeof scales>} scale
@@ -95,9 +95,9 @@ function legendOf(series, isBar) {
 }
 
 /**
- * None of a chart without a point.
+ * Draw a chart. A chart without points gives no element.
  * @param {Chart} chart
- * @param {string} heading what stands above it already
+ * @param {string} heading the heading that is already above the chart
  */
 export function chartOf(chart, heading) {
   const { width, height, left, below } = CHART;

@@ -1,9 +1,9 @@
-// Elements of the page. Texts come from models and annotations: they only ever become text nodes.
+// Elements of the page. Texts come from models and annotations, so they only become text nodes.
 /** @import { Child, Options } from "./shapes.d.ts" */
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** The element of an id, or null. @param {string} id */
+/** The element with an id, or null. @param {string} id */
 export const get = (id) => document.getElementById(id);
 
 /**
@@ -40,7 +40,7 @@ function fill(element, options, children) {
 export const node = (tag, options = {}, ...children) => fill(document.createElement(tag), options, children);
 
 /**
- * As `node`, of SVG.
+ * Make an SVG element, like `node`.
  * @template {keyof SVGElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Options} [options]
@@ -61,7 +61,7 @@ export const text = (tag, content, options = {}) => node(tag, options, content);
 const unfoldings = new WeakMap();
 
 /**
- * What is folded is made when it is opened: tables of thousands of cells cost nothing until then.
+ * A folded element is made when it is opened, so large tables cost no time before.
  * @param {string} title
  * @param {() => Child | Child[]} make
  */
@@ -79,7 +79,7 @@ export function foldedBlock(title, make, open = false) {
   return element;
 }
 
-/** Opens all that is folded. */
+/** Open all folded elements. */
 export function unfoldAll() {
   for (const closed of document.querySelectorAll("main details:not([open])")) {
     unfoldings.get(closed)?.();

@@ -1,4 +1,4 @@
-// What one model gets wrong, over all tasks: each kind of failure leads to its samples.
+// The failures of one model over all tasks. Each kind of failure links to its samples.
 import { address } from "./addresses.js";
 import { index, taskBlock } from "./blocks.js";
 import { node, text } from "./elements.js";

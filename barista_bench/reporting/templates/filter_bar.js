@@ -1,4 +1,4 @@
-// The fields above a gallery, one a filter.
+// The fields above a gallery, one per filter.
 import { address } from "./addresses.js";
 import { index } from "./blocks.js";
 import { node } from "./elements.js";

@@ -1,12 +1,12 @@
-// Which samples an address selects, and in which order. Filters are named as in the address.
+// Select and sort the samples of an address. Filters have the same names as in the address.
 import { details, index } from "./blocks.js";
 
 /** @import { Outcome, TaskBlock, TaskEntry } from "./shapes.d.ts" */
 
-/** In place of one kind of failure. */
+/** Stands for any kind of failure. */
 export const ANY_FAILURE = "any";
 
-// What can be searched of each sample of a task, by the task's address, once it has been read.
+// The searchable text of each sample, by the task's address. It is available after the task has been read.
 /** @type {Map<string, string[]>} */
 const searchTexts = new Map();
 
@@ -37,7 +37,7 @@ async function textsOfSamples(task, taskData) {
 }
 
 /**
- * The places of the models that are looked at: one, or all.
+ * The positions of the selected models: one model, or all models.
  * @param {TaskEntry} task
  * @param {URLSearchParams} query
  */
@@ -47,7 +47,7 @@ export function shownPlaces(task, query) {
 }
 
 /**
- * Whether a model's outcome has the status, failure and score asked for.
+ * Test whether a model's outcome has the selected status, failure and score.
  * @param {URLSearchParams} query
  * @returns {(outcome: Outcome) => boolean}
  */
@@ -65,7 +65,7 @@ function outcomeFilter(query) {
 }
 
 /**
- * Whether the model that should be better is, and the one that should be worse; without a second one, than all ranked.
+ * Test whether one model scores better than another. Without a second model, compare with all ranked models.
  * @param {TaskEntry} task
  * @param {URLSearchParams} query
  * @returns {(outcomes: Outcome[]) => boolean}
@@ -90,7 +90,7 @@ function orderFilter(task, query) {
 }
 
 /**
- * The numbers of the samples that pass all filters but the search.
+ * The numbers of the samples that pass all filters except the search.
  * @param {TaskEntry} task
  * @param {TaskBlock} taskData
  * @param {URLSearchParams} query
@@ -109,7 +109,7 @@ function passingSamples(task, taskData, query) {
 }
 
 /**
- * What samples are sorted by, least first: scores, or how far models are apart.
+ * The sort key of a sample, lowest first: its scores, or the distance between models.
  * @param {(number | null)[]} means
  * @param {string} order
  */
@@ -122,7 +122,7 @@ function rankOf(means, order) {
 }
 
 /**
- * The numbers of the samples that an address selects, in its order.
+ * The numbers of the samples that an address selects, in the order of the address.
  * @param {TaskEntry} task
  * @param {TaskBlock} taskData
  * @param {URLSearchParams} query

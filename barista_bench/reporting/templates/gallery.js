@@ -1,4 +1,4 @@
-// The samples of a task as a gallery with filters. Only the tiles in view are in the page, of thousands as of a few.
+// The samples of a task as a gallery with filters. Only visible tiles are in the page, so thousands of samples fit.
 import { address } from "./addresses.js";
 import { details, hasPicture, index, pictureUrl } from "./blocks.js";
 import { node, text } from "./elements.js";
@@ -13,11 +13,11 @@ const TILE = { width: 300, height: 338 };
 const MOST_CHIPS = 8;
 const MOST_LETTERS = 160;
 
-/** What stands for a model beside its scores; the legend above the tiles has their names. @param {number} place */
+/** The mark of a model beside its scores. The legend above the tiles has the names. @param {number} place */
 const letterOf = (place) => (place < 26 ? String.fromCharCode(65 + place) : String(place + 1));
 
 /**
- * The place of the model whose answer the tiles show: the one that the address names, else the best one.
+ * The position of the model whose answers the tiles show: the model in the address, or the best model.
  * @param {TaskEntry} task
  * @param {URLSearchParams} query
  */
@@ -28,7 +28,7 @@ const answerPlace = (task, query) =>
 const excerpt = (content) => (content.length > MOST_LETTERS ? `${content.slice(0, MOST_LETTERS)}…` : content);
 
 /**
- * What an answer got wrong, beside what is true.
+ * The errors of an answer, beside the truth.
  * @param {Answer | undefined} answer
  * @returns {[name: string, content: string][]}
  */
@@ -47,7 +47,7 @@ function verdictLines(answer) {
 }
 
 /**
- * Question and answer of a tile, which stand in the sample's details.
+ * The question and the answer of a tile, from the sample's details.
  * @param {TaskEntry} task
  * @param {Details} sampleData
  * @param {number} place
@@ -71,7 +71,7 @@ function questionAndAnswer(task, sampleData, place) {
  * @param {TaskEntry} task
  * @param {TaskBlock} taskData
  * @param {number[]} numbers the samples' numbers
- * @param {number} row the tile's place among them
+ * @param {number} row the tile's position among these numbers
  * @param {URLSearchParams} query
  */
 function tileOf(task, taskData, numbers, row, query) {
@@ -103,7 +103,7 @@ function tileOf(task, taskData, numbers, row, query) {
   return node("div", attributes, link);
 }
 
-/** The place of the tile that has the focus; -1 for none. @param {EventTarget | null} focused */
+/** The position of the tile with the focus, or -1. @param {EventTarget | null} focused */
 const rowOfFocus = (focused) => Number((focused instanceof HTMLElement && focused.dataset.row) || -1);
 
 /**
@@ -159,7 +159,7 @@ function grid(count, makeTile) {
 }
 
 /**
- * Where the address leads when a filter is changed.
+ * The new address after a change of a filter.
  * @param {TaskEntry} task
  * @param {URLSearchParams} query
  * @param {string} name

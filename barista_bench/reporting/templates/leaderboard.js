@@ -1,4 +1,4 @@
-// A benchmark's models by its tasks; people and baselines apart, and as lines in each bar.
+// A benchmark's models by task. People and baselines are listed separately, and drawn as lines in each bar.
 import { address } from "./addresses.js";
 import { index } from "./blocks.js";
 import { node, text } from "./elements.js";
@@ -22,7 +22,7 @@ const RANKS =
   "entirely above its own. Baselines, people and incomplete runs have no rank.";
 
 /**
- * Rows by the figure of a column, those without one last; as they stand for none.
+ * Sort rows by the number in a column. Rows without a number come last. Without a column, keep the order.
  * @param {Cell[][]} rows
  * @param {number | null} column
  * @param {boolean} isRising
@@ -72,7 +72,7 @@ export function leaderboard({ tasks, board: { table, unranked } }) {
   let isRising = false;
 
   /**
-   * A row whose figures lead to the model's worst samples, and whose name leads to all its failures.
+   * A row. Its numbers link to the model's worst samples, and its name links to all failures of the model.
    * @param {Cell[]} row
    * @returns {Cell[]}
    */

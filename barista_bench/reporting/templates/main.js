@@ -1,4 +1,4 @@
-// What is shown is told by the address alone; keys, theme and help.
+// Show the screen of an address. Handle keys, theme and help.
 import { parseAddress } from "./addresses.js";
 import { index, taskBlock, whenLoaded } from "./blocks.js";
 import { get, node, part, text, unfoldAll } from "./elements.js";
@@ -23,7 +23,7 @@ function nextTheme() {
 const help = /** @type {HTMLDialogElement} */ (part("help"));
 const toggleHelp = () => (help.open ? help.close() : help.showModal());
 
-/** Screens are made one after the other; only the last one asked for is shown. */
+/** Screens are made one after the other. Only the last requested screen is shown. */
 let turn = 0;
 /** @type {Record<string, () => void>} */
 let actions = {};
@@ -47,7 +47,7 @@ async function screenOf({ task: taskAddress, sample, query }) {
   }
   const task = index.tasks[number];
   const taskData = await taskBlock(number);
-  await whenLoaded; // pictures stand at the end of the page
+  await whenLoaded; // pictures are at the end of the page
   if (sample) return sampleScreen(task, taskData, sample, query, () => show(true));
   const parts = await taskScreen(task, taskData);
   if (taskData.samples.length) parts.push(await gallery(task, taskData, query));
@@ -68,9 +68,9 @@ function fillTabs(taskAddress) {
 }
 
 /**
- * Where the reader is after a screen has changed: at the field that changed it, at the samples, at the top.
+ * Move the reader after a change of screen: to the changed field, to the samples, or to the top.
  * @param {Place} newPlace
- * @param {string} focused the id of what had the focus, of a screen that is made anew
+ * @param {string} focused the id of the element that had the focus, if the screen is made again
  * @param {boolean} isRedrawn
  */
 function moveReader(newPlace, focused, isRedrawn) {
@@ -120,7 +120,7 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   action();
 });
-// What is folded on screen is printed all the same.
+// Folded elements are printed too.
 addEventListener("beforeprint", unfoldAll);
 addEventListener("hashchange", () => {
   if (lastPlace) lastPlace.changed = document.activeElement?.id ?? "";

@@ -1,4 +1,4 @@
-// Screens over tasks: a benchmark with its leaderboard and a reader's questions, and what is said across all tasks.
+// Screens over tasks: a benchmark's leaderboard and the reader's questions, and the analyses over all tasks.
 import { acrossBlock, index } from "./blocks.js";
 import { node, text } from "./elements.js";
 import { leaderboard } from "./leaderboard.js";
@@ -8,7 +8,7 @@ import { shownIfShort } from "./tables.js";
 
 /** @import { Tab } from "./shapes.d.ts" */
 
-/** The section "Why it fails" of the page; null without diagnoses. */
+/** The page's section "Why it fails", or null without diagnoses. */
 const why = document.getElementById("why");
 why?.remove();
 

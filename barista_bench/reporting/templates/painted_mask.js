@@ -1,10 +1,10 @@
-// A mask as a canvas. Annotations and models may hold broken ones: nothing here reads or writes past an end.
+// A mask as a canvas. Masks of annotations and models may be broken, so this code never reads or writes past an end.
 import { node } from "./elements.js";
 
 /** @import { DrawnMask } from "./shapes.d.ts" */
 
 /**
- * COCO's compressed run lengths: five bits a character, differences from the run before the last from the third on.
+ * Decode COCO's compressed run lengths: five bits each, and from the third run on the difference to two runs before.
  * @param {string} counts
  */
 function runLengths(counts) {

@@ -1,4 +1,4 @@
-// The frames of a sample: two side by side, more as a strip to scrub through, with layers of boxes and masks.
+// The frames of a sample, with layers of boxes and masks. Two frames are side by side, more form a strip.
 import { pictureUrl } from "./blocks.js";
 import { node, svgNode, text } from "./elements.js";
 import { paintedMask } from "./painted_mask.js";
@@ -14,10 +14,10 @@ const TINTS = {
   m0: [255, 140, 58, 120],
   m1: [240, 228, 66, 120],
 };
-/** Room that the strip leaves on the left of the chosen picture, in pixels. */
+/** Space in pixels on the left of the chosen picture in the strip. */
 const BEFORE_CHOSEN = 120;
 
-// What the reader chose, from sample to sample: layers that are off by their names, and whether any are shown.
+// The reader's choices, kept between samples: the hidden layers by name, and whether layers are shown.
 /** @type {Map<string, boolean>} */
 const layersOff = new Map();
 let areLayersShown = true;
@@ -26,7 +26,7 @@ let areLayersShown = true;
 const isVisible = (layer) => areLayersShown && !layersOff.get(layer.name);
 
 /**
- * What was given with the question, the reference, and what the models answered.
+ * The layers: boxes in the question, in the reference, and in the models' answers.
  * @param {TaskEntry} task
  * @param {Details} sampleData
  * @param {Side[]} sides
@@ -121,7 +121,7 @@ function togglesOf(layers, repaint) {
 }
 
 /**
- * The pictures and what steps through them; `step` is null where nothing can be stepped through.
+ * The pictures, and functions to step through them. `step` is null if there is only one view.
  * @param {TaskEntry} task
  * @param {Details} sampleData
  * @param {Side[]} sides
@@ -167,7 +167,7 @@ export function stage(task, sampleData, sides) {
     frames.replaceChildren(...images.map((image) => figureOf(sampleData, image, layers)));
     toggles.replaceChildren(...togglesOf(layers, repaint));
   }
-  /** The button that was pressed is made anew, and keeps the focus. @param {string} look */
+  /** The pressed button is made again and keeps the focus. @param {string} look */
   function repaint(look) {
     paint();
     /** @type {HTMLElement | null} */

@@ -1,4 +1,4 @@
-// How errors go together: tasks on a circle, bent arrows from the task that erred first, so that both directions show.
+// How errors occur together: tasks on a circle, with bent arrows from source to target, so that both directions show.
 import { node, svgNode, text } from "./elements.js";
 import { words } from "./words.js";
 

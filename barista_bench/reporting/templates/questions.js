@@ -1,4 +1,4 @@
-// A reader's questions about each task's best model: a mark, one number, and the statistics behind them.
+// The reader's questions about each task's best model, answered by a mark, a number and statistics.
 import { address } from "./addresses.js";
 import { index } from "./blocks.js";
 import { foldedBlock, node, text } from "./elements.js";
@@ -7,7 +7,7 @@ import { counted } from "./words.js";
 
 /** @import { Cell, TaskEntry } from "./shapes.d.ts" */
 
-/** How a mark looks; other texts are names. @type {Record<string, string>} */
+/** The look of each mark. Other texts are names. @type {Record<string, string>} */
 const ANSWER_MARKS = { yes: "yes", likely: "likely", no: "no", "?": "unclear" };
 const MEANING =
   "About each task's best model. Yes and no: p below 0.05 (permutation of resampling units, Holm), or no difference " +

@@ -1,4 +1,4 @@
-// One sample: its frames, the answers of two models side by side, and all that was asked.
+// One sample: its frames, the answers of two models side by side, and the complete question.
 import { address } from "./addresses.js";
 import { card, foldedText, pairList } from "./answers.js";
 import { details, index } from "./blocks.js";
@@ -11,7 +11,7 @@ import { chip } from "./status_marks.js";
 
 const MOST_OF_ANSWER = 160;
 
-// What the reader chose, from sample to sample: the run of each model of a task, and two models by their labels.
+// The reader's choices, kept between samples: the run of each model of a task, and two models by label.
 /** @type {Map<string, number>} */
 const chosenRepetitions = new Map();
 /** @type {string[]} */
@@ -21,7 +21,7 @@ let chosenModels = [];
 const runKey = (task, place) => `${task.address} ${place}`;
 
 /**
- * The places of the models that are shown: those of the address, those chosen before, the first ones.
+ * The positions of the shown models: from the address, from an earlier choice, or the first models.
  * @param {TaskEntry} task
  * @param {URLSearchParams} query
  */
@@ -52,7 +52,7 @@ function sidesOf(task, sampleData, query) {
 }
 
 /**
- * The samples before and after among those that the address selects.
+ * Links to the previous and the next sample in the selection of the address.
  * @param {TaskEntry} task
  * @param {TaskBlock} taskData
  * @param {number[]} numbers
@@ -144,7 +144,7 @@ function relatedSamples(sampleData) {
     : [];
 }
 
-/** From a report that the studio serves to the frame in the video. @param {string} id */
+/** A link to the frame in the video, if the studio serves the report. @param {string} id */
 function momentLink(id) {
   if (!("studio" in document.documentElement.dataset)) return null;
   const link = { href: `./#/example/${encodeURIComponent(id)}`, class: "button" };

@@ -1,4 +1,4 @@
-/** What a report's page holds as JSON; `reporting/pages.py` writes it. A field that holds its default is left out. */
+/** What a report's page holds as JSON; `reporting/pages.py` writes it. Fields with default values are left out. */
 
 export type Status =
   | "ok"
@@ -13,21 +13,21 @@ export type NameAndValue = [name: string, value: string];
 
 export interface PageIndex {
   title: string;
-  /** What all figures are of: data sets and models. */
+  /** The data sets and models behind all scores. */
   provenance: Table[];
   tabs: Tab[];
   tasks: TaskEntry[];
-  /** The key questions about each task: the heads of its `answers`. */
+  /** The key questions about each task. They are the headings of its `answers`. */
   questions: string[];
   statuses: Status[];
   kinds: string[];
-  /** Samples of one block of details. */
+  /** Number of samples in a block of details. */
   chunk: number;
-  /** How many samples have no pictures, for which there was no room. */
+  /** Number of samples without pictures for lack of space. */
   bare: number;
 }
 
-/** A benchmark on the first screen; `tasks` are the numbers of its tasks in the order of the board's last columns. */
+/** A benchmark on the first screen. `tasks` has the numbers of its tasks, in the order of the board's last columns. */
 export interface Tab {
   address: string;
   board: { benchmark: string; title: string; table: Table; unranked: number };
@@ -38,19 +38,19 @@ export interface TaskEntry {
   address: string;
   heading: string;
   name: string;
-  /** What an example is, in a line. */
+  /** A line that describes an example. */
   about: string;
   answers: Cell[];
   primary: string;
   metric: string;
   examples: number;
-  /** The models, in the order of everything that is said of each. */
+  /** The models. All data per model has this order. */
   labels: string[];
   unranked: boolean[];
   warnings: string[];
   scores: string[];
   papers: number[];
-  /** The number of its first sample, over the whole report. */
+  /** The position of its first sample in the whole report. */
   first: number;
   count: number;
 }
@@ -67,7 +67,7 @@ export interface Bar {
   high?: number | null;
 }
 
-/** How far a model is before the next one; `p` after Holm's correction. */
+/** The lead of a model over the next model. `p` is corrected by Holm's procedure. */
 export interface GapToNext {
   below: string;
   difference: number;
@@ -84,9 +84,9 @@ export interface Cell {
   notes?: string[];
   bar?: Bar;
   gap?: GapToNext;
-  /** Filters of the gallery that lead to the samples behind the figure. */
+  /** Filters of the gallery that select the samples behind the score. */
   query?: NameAndValue[];
-  /** Of cells that the page makes: where they lead instead, and what that is. */
+  /** For cells that the page makes: the address and the title of their link. */
   href?: string;
   title?: string;
 }
@@ -96,11 +96,11 @@ export interface Table {
   columns: Column[];
   rows: Cell[][];
   note?: string;
-  /** What is drawn of it. */
+  /** The drawn form of the table. */
   chart?: Chart;
 }
 
-/** A line in a bar: the figure of people or of a baseline. */
+/** A line in a bar: the score of people or of a baseline. */
 export interface Mark {
   name: string;
   value: number;
@@ -125,10 +125,10 @@ export type SampleRow = [
   models: Outcome[],
 ];
 
-/** Of one model: its mean score, the numbers of its runs' statuses, the numbers of its kinds of failure. */
+/** The outcome of one model: its mean score, the statuses of its runs by number, its kinds of failure by number. */
 export type Outcome = [mean: number | null, statuses: number[], failures: number[]];
 
-/** `codes` are, by sample, the numbers of the `values` that it has. */
+/** `codes` holds, for each sample, the numbers of its `values`. */
 export interface Filter {
   key: string;
   values: string[];
@@ -138,7 +138,7 @@ export interface Filter {
 export interface Details {
   captions: string[];
   boxes: DrawnBox[];
-  /** The line of the prompt that asks. */
+  /** The line of the prompt with the question. */
   question: string;
   prompt: string;
   reference: string;
@@ -164,7 +164,7 @@ export type DrawnBox = [
   mask: DrawnMask | null,
 ];
 
-/** COCO's compressed run lengths of a mask that is stretched over the image. */
+/** COCO's compressed run lengths of a mask. The mask is stretched over the image. */
 export type DrawnMask = [height: number, width: number, counts: string];
 
 export interface Answer {
@@ -187,7 +187,7 @@ export interface Answer {
 
 export type Verdict = "hit" | "miss" | "wrong";
 
-/** A model of a task beside another, with the answers of all its runs and the one that is shown. */
+/** A model in a side-by-side view, with the answers of all its runs and the shown answer. */
 export interface Side {
   place: number;
   answers: Answer[];
@@ -236,13 +236,13 @@ export interface Series {
 
 export type Point = [x: number | string, y: number | null, low?: number | null, high?: number | null];
 
-/** What is under an address: elements of the page, and what keys do there. */
+/** The screen of an address: elements of the page, and actions of keys. */
 export interface Screen {
   parts: Child[];
   keys: Record<string, () => void>;
 }
 
-/** What an address names. */
+/** The place that an address names. */
 export interface Place {
   task: string;
   sample: string;
@@ -255,7 +255,7 @@ export type Child = Node | string | null | undefined;
 
 type Listeners = { [Name in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[Name]) => unknown };
 
-/** Attributes, and listeners of the event of their name. */
+/** Attributes, and event listeners by the name of the event. */
 export interface Options extends Listeners {
   // biome-ignore lint/suspicious/noExplicitAny: as wide as the listeners above, of any event
   [name: string]: string | number | boolean | null | undefined | ((event: any) => unknown);

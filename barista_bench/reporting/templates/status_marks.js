@@ -1,4 +1,4 @@
-// How a model did on a sample, at a glance.
+// Marks that show a model's result on a sample.
 import { index } from "./blocks.js";
 import { node, text } from "./elements.js";
 import { STATUS, short, words } from "./words.js";
@@ -19,7 +19,7 @@ export const statusMark = (status) =>
  * @param {TaskEntry} task
  * @param {Outcome[]} outcomes of all models
  * @param {number} place
- * @param {string} [name] in front of the mark
+ * @param {string} [name] text in front of the mark
  */
 export function chip(task, outcomes, place, name = "") {
   const status = worst(outcomes[place]);
@@ -33,7 +33,7 @@ export function chip(task, outcomes, place, name = "") {
   );
 }
 
-/** What the marks mean. */
+/** The meanings of the marks. */
 export const statusLegend = () =>
   Object.entries(STATUS).map(([status, shape]) =>
     node("span", { class: "key" }, node("span", { class: `dot ${status}` }, shape), words(status)),

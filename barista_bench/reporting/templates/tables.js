@@ -1,4 +1,4 @@
-// Tables of any kind: a cell with a bar is a chart, a cell with a query leads to the samples behind it.
+// Draw tables. A cell with a bar is a chart. A cell with a query links to the samples behind its score.
 import { address } from "./addresses.js";
 import { chartOf } from "./charts.js";
 import { foldedBlock, node, svgNode, text } from "./elements.js";
@@ -7,7 +7,7 @@ import { counted, short } from "./words.js";
 /** @import { Bar, Cell, Column, GapToNext, Mark, Table } from "./shapes.d.ts" */
 
 /**
- * `task`: to whose samples cells lead; `marks`: lines in the bars of each column.
+ * `task` is the task to whose samples cells link. `marks` holds lines in the bars of each column.
  * @typedef {{ task?: string, marks?: Mark[][] }} Drawing
  */
 
@@ -91,7 +91,7 @@ export function rowOf(columns, row, { task, marks } = {}) {
   return node("tr", {}, ...cells);
 }
 
-/** The row of groups of columns. @param {Column[]} columns */
+/** The header row with the groups of columns. @param {Column[]} columns */
 function groupsOf(columns) {
   if (!columns.some((column) => column.group)) return null;
   /** @type {{ group: string, span: number }[]} */
@@ -116,7 +116,7 @@ function headOf({ name, numeric }) {
 }
 
 /**
- * A table that scrolls in its own frame, and says so as long as there are columns to the right of it.
+ * A table that scrolls in its own frame. A hint shows while columns are hidden on the right.
  * @param {string} title
  * @param {HTMLTableElement} table
  */
@@ -163,7 +163,7 @@ const foldedTable = (table, drawing) =>
   foldedBlock(`${table.title} (${counted(table.rows.length, "row")})`, () => tableOf(table, drawing));
 
 /**
- * Folded where it is long.
+ * Draw a table. A long table is folded.
  * @param {Table} table
  * @param {Drawing} [drawing]
  */

@@ -10,7 +10,7 @@ import { counted } from "./words.js";
 
 const BREAKDOWNS = 3;
 
-/** The counterparts of the paper's tables, each with the chart that it holds the numbers of. @param {TaskEntry} task */
+/** The counterparts of the paper's tables, each with the chart of its numbers. @param {TaskEntry} task */
 async function papersOf(task) {
   const parts = await Promise.all(task.papers.map(paperPart));
   return parts.flatMap(({ heading, tables = [] }) =>

@@ -1,15 +1,15 @@
-// A text beside another, with the words that only it has marked.
+// Show two texts side by side, and mark the words that only one text has.
 import { node, text } from "./elements.js";
 
-/** Of each text: comparing takes the product of both. */
+/** Maximum length of each text. The time to compare grows with the product of both lengths. */
 const MOST_WORDS = 600;
 
 /** @param {string} content */
 const piecesOf = (content) => content.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 
 /**
- * The pieces of `own` and whether each is also in `other`, in order: the longest common subsequence of words.
- * None of texts that are too long to compare.
+ * The pieces of `own` in order, and whether each is in `other`, by the longest common subsequence of words.
+ * Returns null for texts that are too long to compare.
  * @param {string} own
  * @param {string} other
  * @returns {[piece: string, isShared: boolean][] | null}
@@ -36,7 +36,7 @@ function sharedPieces(own, other) {
 }
 
 /**
- * Unmarked where there is nothing to compare with, or nothing in common.
+ * Mark the differences, unless there is no other text or the texts share no words.
  * @param {string | null} own
  * @param {string | null | undefined} other
  */

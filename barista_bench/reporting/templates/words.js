@@ -1,4 +1,4 @@
-// Names, numbers and statuses as people read them.
+// Format names, numbers and statuses for readers.
 /** @import { Status } from "./shapes.d.ts" */
 
 /** @type {Record<Status, string>} */

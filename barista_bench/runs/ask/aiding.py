@@ -1,4 +1,4 @@
-"""Ask with aids or in a view: change each request, and make the change part of the run's identity."""
+"""Change each request by aids or a view, and make this change part of the run's identity."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.runs.score.scoring import read_scored
 
 AIDS_FILE = "aids.jsonl"
-"""File of a run folder: what each example is told, as text and data in pixels."""
+"""File of a run folder with the aids of each example: their text, and their data in pixels."""
 NEEDS_VIDEO = "show other frames or parts of the video. Fix: build the dataset with --frames linked"
 _FRAME_CACHE = 64 * 2**20
 Change = Callable[[Request], Request]
@@ -45,12 +45,14 @@ log = logging.getLogger(__name__)
 
 
 def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> tuple[Model, list[OpenedTask]]:
-    """Return the model as `config.aid` or `config.view` has it asked, and the tasks, without the examples for which the
-    aids or the view cannot be made.
+    """Wrap the model so that its requests have `config.aid` or `config.view`, and return it with the tasks.
+
+    Examples for which the aids or the view cannot be made are left out of the tasks.
 
     Raises:
-        ConfigError: an aid or view is unknown, a task does not admit it, or this way of asking cannot show it.
-        DataError: the dataset has no graph, no example has the aids, or the model's own answers are missing.
+        ConfigError: the aid or view is unknown, a task does not admit it, or the settings rule it out.
+        DataError: the dataset has no graph, the aids cannot be made for any example, or the model's own answers are
+            missing.
     """
     aids = parse_aids(config.aid)
     if not aids and not config.view:
@@ -119,13 +121,13 @@ def _only(
 
 
 def write_aids(opened: OpenedTask) -> None:
-    """Write what the examples of a run are told into its folder."""
+    """Write the aids of a run's examples into its folder."""
     if opened.aid_lines:
         write_whole(opened.folder / AIDS_FILE, b"\n".join(opened.aid_lines) + b"\n")
 
 
 class _Frames:
-    """Frames of the videos of a linked set."""
+    """Reads frames from the videos of a linked set."""
 
     def __init__(self, opened: OpenedTask) -> None:
         self._examples, self._store = opened.examples, FrameStore(max_bytes=_FRAME_CACHE)
@@ -145,7 +147,7 @@ class _Frames:
 
 
 class _Teller:
-    """The change of requests that tells aids: text and pictures before the question."""
+    """Adds aids to a request: text and pictures before the question."""
 
     def __init__(self, opened: OpenedTask, book: AidBook, parts: Mapping[str, Parts]) -> None:
         self._parts, self._frames = parts, _Frames(opened)
@@ -170,14 +172,14 @@ class _Teller:
 
 
 def with_parts(prompt: Prompt, told: Sequence[TextPart | ImagePart]) -> Prompt:
-    """Return the prompt with parts before its last text, which asks the question."""
+    """Return the prompt with `told` inserted before its last text. The last text asks the question."""
     places = [place for place, part in enumerate(prompt.parts) if isinstance(part, TextPart)]
     place = places[-1] if places else len(prompt.parts)
     return Prompt(prompt.system, (*prompt.parts[:place], *told, *prompt.parts[place:]))
 
 
 class _Viewer:
-    """The change of requests that shows them in a view."""
+    """Changes a request to a view."""
 
     def __init__(self, opened: OpenedTask, book: AidBook, shown: Mapping[str, Viewed], model: Model) -> None:
         self._shown, self._task, self._frames = shown, opened.task, _Frames(opened)
@@ -216,10 +218,10 @@ class _Viewer:
 
 
 def own_boxes(run: str | Path) -> OwnBoxes:
-    """Return where the model saw each object that a run of `grounding` asks about: (video, frame, object) to box.
+    """Map (video, frame, object) to the box that the model answered in a run of `grounding`.
 
-    The first repetition counts. Where a phrase means several objects, each answered box belongs to the nearest one. An
-    object without a box was not seen.
+    Only the first repetition counts. If a phrase means several objects, each answered box belongs to the nearest
+    object. An object without a box was not seen.
 
     Raises:
         DataError: the folder is not a finished run of `grounding`.

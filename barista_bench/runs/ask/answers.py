@@ -1,4 +1,4 @@
-"""Collect a model's answers within the spending limits, and turn each into fields of a log record."""
+"""Collect a model's answers within the spending limits, and turn each answer into fields of a log record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from barista_bench.runs.log.sample_log import SampleRecord, read_records
 
 
 class Tokens(NamedTuple):
-    """Tokens of some answers; counts that the model does not report are 0."""
+    """Token counts of some answers. A count that the model does not report is 0."""
 
     input: int = 0
     output: int = 0
@@ -46,8 +46,9 @@ def sum_tokens(parts: Iterable[Tokens]) -> Tokens:
 
 
 def logged_tokens(samples: Iterable[Path], steps: Iterable[Path]) -> Tokens:
-    """Return the tokens of the answers in these logs; a sample includes the tokens of its steps, which have their own
-    log.
+    """Return the tokens of all answers in these logs.
+
+    The record of a finished sample includes the tokens of its steps. The steps have their own log.
     """
     by_sample: dict[tuple[str, int], tuple[list[Tokens], list[Tokens]]] = {}
     for place, paths in enumerate((samples, steps)):
@@ -57,7 +58,7 @@ def logged_tokens(samples: Iterable[Path], steps: Iterable[Path]) -> Tokens:
 
 
 def prices_of(settings: SpendingSettings, model: str) -> Prices:
-    """Return the prices of the settings' model. Raises ConfigError if the price file lacks it."""
+    """Return the prices of `model`. Raises ConfigError if the price file lacks this model."""
     kind, _, rest = model.partition(":")
     if rest and kind in (*ABLATIONS, "served"):
         return prices_of(settings, rest)
@@ -65,7 +66,7 @@ def prices_of(settings: SpendingSettings, model: str) -> Prices:
 
 
 class Spending:
-    """The spending on one model's answers, including earlier starts, and its limits.
+    """The spending on one model's answers, including earlier starts, and the spending limits.
 
     Args:
         spent: tokens of earlier starts.
@@ -81,9 +82,9 @@ class Spending:
         self._per_estimated: float | None = None
 
     def fits(self, request: Request) -> bool:
-        """Whether the limits hold even if all pending requests and this one use their maximum.
+        """Return whether the limits hold even if this request and all pending requests use their maximum.
 
-        Output is limited by `max_new_tokens`; input is estimated from the answers so far.
+        `max_new_tokens` limits the output. The input is estimated from the answers so far.
         """
         if not self._is_bounded:
             return True
@@ -109,7 +110,7 @@ class Spending:
             self._per_estimated = max(factor, self._per_estimated or 0.0)
 
     def refusal(self, request: Request) -> BudgetError:
-        """Return the error for a request that does not fit and is not sent. No request may be pending."""
+        """Return the error for a request that exceeds the limits and is not sent. No request may be pending."""
         if not self._says_tokens:
             return BudgetError(
                 "stopped: the model does not report the tokens of its answers, so no limit can be enforced. "
@@ -128,7 +129,11 @@ class Spending:
         )
 
     def outlook(self, samples_left: float) -> str:
-        """Return the spending, and an estimate with so many more samples like those of this start; empty if unknown."""
+        """Return the spending so far and the estimated total after `samples_left` more samples.
+
+        The estimate assumes that later samples cost as much as the samples of this start. Without known costs the text
+        is empty.
+        """
         spent = sum_tokens([self._spent_before, self._spent_here])
         if not self._samples or not self._spent_here.total:
             return ""
@@ -156,14 +161,13 @@ _CUT = {
 
 
 def answer_fields(completion: Completion | Failure) -> dict[str, Any]:
-    """Return the fields of a completion that a record stores unchanged; a failure has no text."""
+    """Return the fields of a completion that a record stores unchanged. A failure has no text."""
     names = ("text", "reasoning", "finish_reason", *TOKEN_COUNTS, "batch_size", "note")
     return {"text": None} if isinstance(completion, Failure) else {name: getattr(completion, name) for name in names}
 
 
 def answer_status(completion: Completion | Failure) -> tuple[Status, str | None]:
-    """Return the status of a sample as far as the model reports it, with a reason unless it is ok. Scoring reads the
-    text.
+    """Return the status that the model reports, and the reason if the status is not ok. Scoring reads the text.
 
     A truncated answer stays truncated even if it can be read.
     """
@@ -175,9 +179,9 @@ def answer_status(completion: Completion | Failure) -> tuple[Status, str | None]
 
 
 def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecord:
-    """Return the record of a sample: the last answer, the answers before it, and the tokens and seconds of all.
+    """Return the record of a sample: its last answer, the earlier answers, and the tokens and seconds of all answers.
 
-    If any of the answers was truncated, so is the sample.
+    If any answer was truncated, the sample counts as truncated.
     """
     if not steps:
         return last
@@ -198,7 +202,7 @@ def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecor
 
 
 def total(counts: Iterable[int | None]) -> int | None:
-    """Return the sum of counts; None if one of them is unknown.
+    """Return the sum of the counts, or None if a count is unknown.
 
     >>> total([1, 2]), total([1, None])
     (3, None)
@@ -213,17 +217,17 @@ def answer_each(
     config: GenerationConfig,
     spending: Spending | None = None,
 ) -> Iterator[tuple[SubjectT, list[Completion | Failure], float]]:
-    """Yield the subject of each request as it is answered, with one entry per seed, and the seconds of each.
+    """Yield, as answers arrive, the subject of each request, one answer per seed, and the seconds per answer.
 
-    Requests that the model does not answer come last, as failures. If the next request does not fit the limits, all
-    pending requests are answered first: they mostly use less than their maximum.
+    Requests that the model does not answer come last, as failures. If the next request does not fit the limits, it
+    waits until all pending requests are answered, because most answers use less than their maximum.
 
     Raises:
         ModelError: the model answers a request that was not sent.
-        BudgetError: the next request does not fit; all answers have been yielded.
+        BudgetError: the next request does not fit the limits. All pending answers have been yielded.
     """
     in_flight: dict[str, tuple[SubjectT, Request]] = {}
-    _, change = unwrap_ablations(model)  # limits count what is sent
+    _, change = unwrap_ablations(model)  # the limits apply to the changed requests
     to_send = iter(requests)
     deferred: list[tuple[SubjectT, Request]] = []  # the request that does not fit yet
 
@@ -268,7 +272,7 @@ def answer_each(
 
 
 def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
-    """Yield answers as they arrive: from a stream, or batch by batch."""
+    """Yield answers as they arrive, from a stream or batch by batch."""
     if isinstance(model, StreamingModel):
         yield from model.stream(requests, config)
         return
@@ -282,7 +286,7 @@ def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig
 
 
 def _checked_completion(returned: object, example_id: str) -> Completion | Failure:
-    """Return a model's completions, checked: a missing or malformed completion is a failure of that sample."""
+    """Return a completion of the model, or a failure if the completion is missing or malformed."""
     if isinstance(returned, Failure) or (isinstance(returned, Completion) and isinstance(returned.text, str)):
         return returned
     return Failure(f"{example_id}: the model returned {type(returned).__name__} for a completion")

@@ -1,5 +1,6 @@
-"""Ask a model for all samples that the logs lack: any number of tasks, one stream of requests, one record per
-sample.
+"""Ask a model for all samples that the logs lack, and log one record per sample.
+
+All tasks share one stream of requests.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_lo
 from barista_bench.runs.log_reader import StepLog, finished_samples
 
 AHEAD_BYTES = 1024 * 2**20
-"""Maximum bytes of images that wait for the model."""
+"""Limit in bytes for decoded images that wait for the model."""
 
 
 @dataclass(slots=True)
 class TaskRun:
-    """One task of a start: its examples, their prompts, its log, and its counts so far.
+    """One task of a start: its examples and their prompts, its log, and its counts so far.
 
-    `steps` is the log of intermediate answers, for tasks that ask in several steps; None for others. `only` are the ids
-    of the examples to ask; None for all. `change` is applied to every request, such as by an aid.
+    `steps` is the log of intermediate answers, or None if the task asks in one step. `only` holds the ids of the
+    examples to ask, or None for all. `change` is applied to every request, for example to add an aid.
     """
 
     task: Task
@@ -60,14 +61,14 @@ class TaskRun:
 
 
 _NO_QUESTION = Prompt("", ())
-"""The prompt of an example that cannot be asked."""
+"""Stands for the prompt of an example that cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """An example, by its place in the set, with the repetitions that still need an answer. Holds no media.
+    """An example (its position in the set) and the repetitions that still need an answer. Holds no media.
 
-    `prompt` asks the first question, or a later question after the answers in `steps`.
+    `prompt` asks the first question, or the question that follows the answers in `steps`.
     """
 
     run: TaskRun
@@ -80,17 +81,17 @@ class _Pending:
 
 
 PictureError = DataError | TaskError
-"""The error by which an example has no pictures: its media cannot be read, or the task cannot make them."""
+"""Why an example has no pictures: its media cannot be read, or the task cannot make the pictures."""
 _Ready = tuple[_Pending, Pictures | PictureError]
 _Settled = tuple[_Pending, SampleRecord | TaskError]
-"""A sample that needs not be asked: it is answered to the end, or the task cannot make its question."""
+"""A sample that is not asked: all its answers are logged, or the task cannot make its question."""
 
 
 class Asker:
-    """Everything that one start needs to ask this process's share of the videos.
+    """Asks about this process's share of the videos, for one start of a run.
 
     Args:
-        decodes: whether requests hold images; False for a model that reads the frames on another machine.
+        decodes: whether requests hold images. False if the model reads the frames on another machine.
         spending: the spending so far and its limits.
     """
 
@@ -105,10 +106,10 @@ class Asker:
         self._next_questions: list[_Pending] = []
 
     def ask(self, task_runs: Sequence[TaskRun], stopping: Stopping | None = None) -> None:
-        """Ask for everything that the logs lack; each answer is appended as soon as it arrives.
+        """Ask for all samples that the logs lack, and append each answer as soon as it arrives.
 
         Args:
-            stopping: asks block by block until it has decided every task; None asks everything in one go.
+            stopping: asks block by block until every task is decided. None asks all samples without a stop.
 
         Raises:
             BudgetError: the remaining requests do not fit the spending limits.
@@ -122,7 +123,7 @@ class Asker:
         with self.store, tqdm(total=samples, desc="asking", unit="sample", disable=not is_shown) as bar:
             for part in [pending] if stopping is None else _blocks(task_runs, pending, stopping):
                 while part:
-                    # The example identifies a request, so each example has at most one pending request.
+                    # Requests are identified by their example, so each example has at most one pending request.
                     first: dict[str, _Pending] = {}
                     later = [entry for entry in part if first.setdefault(entry.example.example_id, entry) is not entry]
                     self._ask_round(list(first.values()), bar)
@@ -134,10 +135,10 @@ class Asker:
         def place(entry: _Pending) -> tuple[str, int, int]:
             return entry.example.video_id, min(f.frame_index for f in entry.example.frames), entry.index
 
-        # By video and frame over all tasks, so that each frame is decoded once for all tasks.
+        # Sort by video and frame over all tasks, so that each frame is decoded once for all tasks.
         pending.sort(key=place)
         self.store.plan(frame for entry in pending if entry.prompt.image_count for frame in entry.example.frames)
-        # Always closed, so that no thread keeps working after an error of the model.
+        # Always close the iterator, so that no thread keeps working after an error of the model.
         with closing(self._ready(pending)) as ready:
             requests = self._timed_waits(self._requests(ready))
             for entry, completions, seconds in answer_each(self.model, requests, self.config.generation, self.spending):
@@ -152,9 +153,9 @@ class Asker:
                 bar.update(done)
 
     def requests(self, task_runs: Sequence[TaskRun], *, decode: bool) -> Iterator[Request]:
-        """Yield the requests that `ask` would send; examples whose media cannot be read are skipped.
+        """Yield the requests that `ask` would send. Examples with unreadable media are skipped.
 
-        Without `decode` each image is one pixel.
+        If `decode` is False, a single pixel stands for each image.
         """
         pending, _ = self._all_pending(task_runs)
         if not decode:
@@ -182,9 +183,9 @@ class Asker:
         return pending, settled
 
     def _open_examples(self, run: TaskRun, videos: frozenset[str]) -> Iterator[_Pending]:
-        """Yield the examples of this process that the log does not answer yet, each with its first question."""
+        """Yield this process's examples without a complete answer in the log, each with its first question."""
         key_of = sample_keys(asdict(self.model.identity), asdict(self.config.generation))
-        # Find the log records that answer this run's requests, by the rule of `run_records`.
+        # Find the records that answer this run's requests. `run_records` defines the rule.
         finished = finished_samples(run.folder)
         for position, (example, asked_input) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
             if example.video_id not in videos or not (run.only is None or example.example_id in run.only):
@@ -202,7 +203,7 @@ class Asker:
                 yield _Pending(run, position, example, asked_input, open_keys, question)
 
     def _resume(self, entry: _Pending, log: StepLog, pending: list[_Pending], settled: list[_Settled]) -> None:
-        """Return to the open steps of one example: each repetition continues where it stopped."""
+        """Continue each repetition of an example at its next unanswered step."""
         unbegun: dict[int, str] = {}
         for repetition, key in entry.keys.items():
             steps = log.logged_steps(key, entry.asked_input.fingerprint, entry.example.example_id, repetition)
@@ -218,7 +219,7 @@ class Asker:
             pending.append(replace(entry, keys=unbegun))
 
     def _next_step(self, entry: _Pending, steps: tuple[SampleRecord, ...]) -> _Pending | _Settled:
-        """Return the question after these logged answers; without one, the last of them is the answer."""
+        """Return the question after these logged answers, or the last answer if no question follows."""
         task, example = entry.run.task, entry.example
         try:
             with guard(task, "follow_up", example):
@@ -285,7 +286,7 @@ class Asker:
     def _times(self, entry: _Pending) -> FrameTimes | None:
         try:
             return entry.run.examples.frame_times(entry.index, entry.run.task)
-        except DataError:  # unreadable media: decoding reports the error
+        except DataError:  # unreadable media; decoding reports the error
             return None
 
     def _timed_waits(self, requests: Iterator[tuple[_Pending, Request]]) -> Iterator[tuple[_Pending, Request]]:
@@ -298,8 +299,9 @@ class Asker:
             yield request
 
     def _log_answer(self, entry: _Pending, completion: Completion | Failure, seconds: float) -> bool:
-        """Log one answer before the task sees it. Return whether the sample is complete; else its next question is
-        queued.
+        """Log one answer before the task sees it, and return whether the sample is complete.
+
+        If it is incomplete, its next question is queued.
         """
         ((repetition, key),) = entry.keys.items()
         record, log = _record(entry, repetition, key, completion, seconds), entry.run.steps
@@ -321,12 +323,11 @@ class Asker:
             self._log(entry, outcome)
 
     def _fail(self, entry: _Pending, error: BaristaError) -> None:
-        """Log that an example could not be asked."""
         for repetition, key in entry.keys.items():
             self._log(entry, _record(entry, repetition, key, Failure.of(error), 0.0))
 
     def _log(self, entry: _Pending, last: SampleRecord) -> None:
-        """Log a sample with its last answer; only then check that the task can read it."""
+        """Log a sample with its last answer, then check that the task can read this answer."""
         (key,) = (key for repetition, key in entry.keys.items() if repetition == last.repetition)
         record = with_steps(entry.steps, msgspec.structs.replace(last, key=key))
         session = entry.run.session
@@ -342,7 +343,7 @@ class Asker:
             session.first_fault = session.first_fault or str(error)
 
     def deal_out_seconds(self, task_runs: Sequence[TaskRun]) -> None:
-        """Distribute the clock's seconds over the tasks, in proportion to the samples asked."""
+        """Distribute the measured seconds over the tasks, in proportion to the samples asked."""
         counts = [run.session.asked + run.session.failed for run in task_runs]
         for run, count in zip(task_runs, counts, strict=True):
             fraction = count / sum(counts) if sum(counts) else 1 / len(task_runs)
@@ -350,7 +351,7 @@ class Asker:
 
 
 def _blocks(task_runs: Sequence[TaskRun], pending: Sequence[_Pending], stopping: Stopping) -> Iterator[list[_Pending]]:
-    """Yield the open examples of each block, of the tasks that are not decided; `stopping` watches the same tasks."""
+    """Yield, block by block, the pending examples of all undecided tasks. `stopping` watches the same tasks."""
     places = {id(run): place for place, run in enumerate(task_runs)}
     by_block: dict[tuple[int, int], list[_Pending]] = defaultdict(list)
     for entry in pending:
@@ -363,14 +364,14 @@ def _blocks(task_runs: Sequence[TaskRun], pending: Sequence[_Pending], stopping:
 def pictures_for(
     model: Model, loaded: LoadedExample, task: Task, store: FrameStore, clock: StageClock | None = None
 ) -> Pictures:
-    """Return the images of an example as the model needs them: decoded, or as files. Raises DataError."""
+    """Return the images of an example, decoded or as files, whichever the model takes. Raises DataError."""
     if sends_files(model):
         return loaded.pictures(task, store, clock or StageClock())
     return Pictures(loaded.images(task, store, clock))
 
 
 def decoded_size(pictures: Pictures | PictureError) -> int:
-    """Return the bytes that a request's images take in memory; 0 if they could not be decoded."""
+    """Return the bytes of a request's images in memory, or 0 if decoding failed."""
     if not isinstance(pictures, Pictures):
         return 0
     pairs = zip(pictures.images, pictures.files or (None,) * len(pictures.images), strict=True)
@@ -380,7 +381,7 @@ def decoded_size(pictures: Pictures | PictureError) -> int:
 def _record(
     entry: _Pending, repetition: int, key: str, completion: Completion | Failure, seconds: float
 ) -> SampleRecord:
-    """Return the record of one answer, without the steps before it."""
+    """Return the record of one answer without its earlier steps."""
     status, error = answer_status(completion)
     logprobs = completion.logprobs if isinstance(completion, Completion) else None
     return SampleRecord(

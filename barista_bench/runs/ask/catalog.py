@@ -1,4 +1,4 @@
-"""Load models by name; `AskingSettings.model` describes the names and their prefixes."""
+"""Load models by name. `AskingSettings.model` describes the names and their prefixes."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ TaskExamples = Sequence[tuple[Task, ExampleSet]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelKind:
-    """The kind of model behind `--model NAME:REST`: an entry of the group `models` (`core/plugins.py`).
+    """A kind of model: NAME in `--model NAME:REST`. It is an entry of the group `models` (`core/plugins.py`).
 
     Args:
-        load: makes the model from all settings, REST and the tasks; raises ModelError or ConfigError.
-        writes_text: whether the model writes free text, and so can judge and describe.
+        load: makes the model from the settings, REST and the tasks. It raises ModelError or ConfigError.
+        writes_text: whether the model writes free text. Only such models can judge and describe.
     """
 
     load: Callable[[ModelSettings, str, TaskExamples], Model]
@@ -57,7 +57,7 @@ def load_model(config: ModelSettings, tasks: TaskExamples) -> Model:
 
     Args:
         config: all settings that a model may read.
-        tasks: the tasks to ask; the scripted models answer from them.
+        tasks: the tasks to ask. The scripted models compute their answers from these tasks.
 
     Raises:
         ModelError, ConfigError: the model cannot be loaded, or cannot do what the settings or tasks require.
@@ -95,7 +95,7 @@ def _load(config: ModelSettings, tasks: TaskExamples) -> Model:
 
 
 def model_kind(name: str) -> ModelKind:
-    """Return the kind registered for a prefix. Raises ConfigError for other names."""
+    """Return the kind that is registered for a prefix. Raises ConfigError for an unknown prefix."""
     kind = load_plugin("models", name)
     if not isinstance(kind, ModelKind):
         raise ConfigError(f"models: {name!r} is not a ModelKind. Fix: correct its entry point")
@@ -103,12 +103,12 @@ def model_kind(name: str) -> ModelKind:
 
 
 def specialists() -> frozenset[str]:
-    """Return the kinds of models that write no free text: they rank texts, look up answers or detect objects."""
+    """Return the kinds of models that write no free text. They rank texts, look up answers or detect objects."""
     return frozenset(name for name in plugin_entries("models") if not model_kind(name).writes_text)
 
 
 def refuse_mistyped(name: str) -> None:
-    """Refuse a mistyped built-in name, a file of answers and a prefix without a model, before the Hub is asked."""
+    """Refuse a mistyped built-in name, a file of answers or a prefix without a model, before any request to the Hub."""
     if Path(name).is_file() and not name.endswith(GGUF):
         raise ConfigError(f"{name}: is a file, not a checkpoint. Fix: write predictions:{name} for a file of answers")
     if name.partition(":")[0] == HUMAN and not Path(name).exists():
@@ -128,7 +128,7 @@ _METHODS: Mapping[str, Method] = {
     "centre_box": "centre_answer",
     "copy_first_mask": "copied_answer",
 }
-"""The method of a task by which each scripted model answers."""
+"""Each scripted model and the task method that computes its answers."""
 
 
 def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
@@ -156,19 +156,19 @@ def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
                     "Fix: name a --split whose answers are known"
                 )
     elif name != "chance":
-        for task, examples in tasks:  # a task without this baseline raises an error before anything is asked
+        for task, examples in tasks:  # raises an error for a task without this baseline, before anything is asked
             if len(examples):
-                with suppress(TaskError):  # it fails when it is asked, and costs no other
+                with suppress(TaskError):  # this example fails when it is asked, and affects no other
                     answer(task, examples.examples[0], 0)
     return ScriptedModel(name, lambda example_id, seed: answer(*examples_by_id[example_id], seed))
 
 
 def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
-    """Check, before anything is asked and by names only, that the model can answer a task.
+    """Check that the model can answer a task, by names only and before anything is asked.
 
     Raises:
-        ConfigError: the task lacks this baseline, cannot be answered by text, or has no texts for a model that scores
-            them.
+        ConfigError: the task lacks this baseline, cannot be answered by text, or offers no texts to a model that scores
+            texts.
     """
     prefix, _, rest = name.partition(":")
     if prefix in ABLATIONS and rest:
@@ -190,10 +190,10 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
 
 
 def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> None:
-    """Check, before anything is asked, that a checkpoint's answers can be constrained to the task's schemas.
+    """Check that a checkpoint's answers can be constrained to the task's schemas, before anything is asked.
 
     Raises:
-        ConfigError: llguidance does not support one of them; names the part of the schema.
+        ConfigError: llguidance does not support a schema. The message names the unsupported part.
         ModelError: llguidance is missing.
     """
     if not config.structured_output or not is_checkpoint(config.model):
@@ -201,7 +201,7 @@ def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> No
     require_llguidance(f"model {config.model}: structured_output")
     schemas: dict[str, str] = {}
     for example in examples.examples:
-        with suppress(TaskError), guard(task, "answer_schema", example):  # it fails when it is asked
+        with suppress(TaskError), guard(task, "answer_schema", example):  # this example fails when it is asked
             schemas.setdefault(json.dumps(task.answer_schema(example)), example.example_id)
     for schema, example_id in schemas.items():
         if problem := complaint(json.loads(schema)):
@@ -212,7 +212,7 @@ def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> No
 
 
 def is_checkpoint(name: str) -> bool:
-    """Whether the name is of weights that run on this machine, with transformers or vLLM."""
+    """Return whether the name means weights that run on this machine, with transformers or vLLM."""
     bare = without_ablations(name)
     return bare not in SCRIPTED and bare.partition(":")[0] not in plugin_entries("models")
 
@@ -224,9 +224,9 @@ def without_ablations(name: str) -> str:
 
 
 class _OtherVideos:
-    """The examples of other videos than an example's own, one tuple per video: tasks cache values for these tuples.
+    """Gives each example the examples of all other videos, as one tuple per video. Tasks cache values for these tuples.
 
-    One video may have several ids: ids with the same content as the example's video are excluded.
+    A video may have several ids. All ids with the content of the example's own video are excluded.
     """
 
     def __init__(self, tasks: TaskExamples) -> None:
@@ -267,8 +267,9 @@ def _load_predictions(config: ModelSettings, name: str, tasks: TaskExamples) -> 
 
 
 def asks_for_boxes(task: Task, examples: Iterable[Example]) -> bool:
-    """Whether answers hold boxes: the reference, or the prompt if the reference is hidden, depends on the box
-    format.
+    """Return whether answers hold boxes.
+
+    They do if the reference depends on the box format. If the reference is hidden, the prompt is tested instead.
     """
     formats = (BoxFormat("xyxy", None), BoxFormat("yxyx", 1000))
 
@@ -301,7 +302,7 @@ def _load_served(config: ModelSettings, name: str, tasks: TaskExamples) -> Model
 
     model = ServedModel.load(name, **part_of(config, ServedSettings))
     model.check(config.generation)
-    if (out := getattr(config, "out", None)) is not None:  # judges and preflights have none
+    if (out := getattr(config, "out", None)) is not None:  # judges and preflights have no `out`
         model.batches = Path(out) / "batches"
     return model
 
@@ -350,7 +351,7 @@ def _load_checkpoint(config: ModelSettings) -> Model:
 
 
 def training_records(config: ModelSettings) -> dict[str, TrainingVideos]:
-    """Return the recorded training videos of checkpoint and adapter, by the names that errors use for the two."""
+    """Return the recorded training videos of the checkpoint and of the adapter, by their names in error messages."""
     records = {f"model {config.model}": checkpoint_videos(checkpoint_of(without_ablations(config.model)))}
     if config.adapter:
         records[f"adapter {config.adapter}"] = adapter_videos(config.adapter, config.adapter_revision)
@@ -358,7 +359,7 @@ def training_records(config: ModelSettings) -> dict[str, TrainingVideos]:
 
 
 def _refuse_unsupported(config: ModelSettings) -> None:
-    """Raise ConfigError for a setting that transformers supports and the vLLM engine here does not."""
+    """Raise ConfigError for a setting that only transformers supports, if the engine is vLLM."""
     for name in TransformersSettings.model_fields.keys() - VllmSettings.model_fields.keys():
         if getattr(config, name) != TransformersSettings.model_fields[name].get_default(call_default_factory=True):
             remedy = "leave it out (engine_args holds what vLLM calls it), or leave engine out"

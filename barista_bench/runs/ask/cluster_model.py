@@ -1,7 +1,7 @@
-"""Run copies of a model on the nodes of a Ray cluster, behind the interface of a streaming model.
+"""Run copies of a model on the nodes of a Ray cluster. Callers see a single streaming model.
 
-The driver sends requests without images, in chunks; a node finds each request's example in its own copy of the data and
-decodes the frames there. Answers arrive one by one and are logged like those of a local model. Pending requests of a
+The driver sends requests in chunks and without images. A node finds each example in its own copy of the data and
+decodes the frames there. Answers arrive one by one and are logged like a local model's answers. Pending requests of a
 lost node go to the other nodes.
 """
 
@@ -43,13 +43,13 @@ from barista_bench.runs.ask.prefetch import decode_ahead
 log = logging.getLogger(__name__)
 
 CHUNKS = 2
-"""Chunks that a copy has in hand: it decodes the frames of one while it answers the other."""
+"""Number of pending chunks per copy. The copy decodes the frames of one chunk while it answers the other."""
 MAX_LOSSES = 3
-"""Copies that may be lost with a request in hand before it fails: it may be what ends them."""
+"""A request fails after this many copies were lost while they held it: the request may have crashed them."""
 
 
 class LoadedCopy(NamedTuple):
-    """The model that a node has loaded. `chunk` is the number of requests that it takes at a time."""
+    """Describes the model that a node has loaded. `chunk` is the number of requests in a chunk."""
 
     identity: ModelIdentity
     box_format: BoxFormat
@@ -57,7 +57,7 @@ class LoadedCopy(NamedTuple):
 
 
 class NodeAnswer(NamedTuple):
-    """The answer of a node: one completion per seed of the request, and the seconds of all of them."""
+    """A node's answer to one request: one completion per seed, and the seconds for all completions."""
 
     request_id: str
     completions: list[Completion | Failure]
@@ -65,7 +65,7 @@ class NodeAnswer(NamedTuple):
 
 
 class ModelCopy:
-    """A copy of the model on a node: the model and its data.
+    """A model with its data on a node.
 
     Args:
         config: settings of the driver's command.
@@ -79,14 +79,17 @@ class ModelCopy:
         self._answering = threading.Lock()
 
     def load(self) -> LoadedCopy:
-        """Open the data and load the model. Raises their errors, and DataError if the data differ from the driver's."""
+        """Open the data and load the model.
+
+        Raises DataError if the data differ from the driver's, and the errors of opening and loading.
+        """
         os.chdir(self._folder)
         tasks = self._tasks()
         for task, examples in tasks:
             for index, example in enumerate(examples.examples):
                 self._examples[example.example_id] = task, examples, index
         self._model = model = load_model(self._config, tasks)
-        # A streaming model sorts its pending requests: all chunks together are that many.
+        # A streaming model sorts its pending requests. All pending chunks together hold that many.
         chunk = model.window // CHUNKS if isinstance(model, StreamingModel) else CHUNKS * model.batch_size
         return LoadedCopy(model.identity, model.box_format, max(model.batch_size, chunk))
 
@@ -99,7 +102,7 @@ class ModelCopy:
         return [(task.task, task.examples) for task in opened]
 
     def answer(self, requests: Sequence[Request], config: GenerationConfig) -> Iterator[NodeAnswer]:
-        """Yield each request as it is answered. Its frames are decoded while another chunk is being answered."""
+        """Yield each answer as it arrives. The frames of this chunk are decoded while another chunk is answered."""
         failures: list[NodeAnswer] = []
 
         def readable(prepared: Iterable[tuple[Request, Pictures | PictureError]]) -> Iterator[tuple[str, Request]]:
@@ -152,7 +155,7 @@ class ModelCopy:
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _RemoteCopy:
-    """A node's copy as the driver sees it: a handle on the actor, and its pending chunks."""
+    """The driver's handle for a copy on a node: the actor and its pending chunks."""
 
     node: ClusterNode
     actor: Any
@@ -160,9 +163,9 @@ class _RemoteCopy:
 
 
 class ClusterModel:
-    """Copies of one model: one per GPU, or one per node if there is no GPU or the CPU is chosen.
+    """Copies of one model: one copy per GPU, or one per node if there is no GPU or the CPU is chosen.
 
-    A lost copy is neither waited for nor replaced. A copy that is ready later joins the others.
+    A lost copy is not replaced, and the driver does not wait for it. A copy that is ready late joins the others.
 
     Args:
         config: settings of the command.
@@ -170,12 +173,12 @@ class ClusterModel:
         tasks: the tasks to ask. Nodes open the same data at the same paths.
 
     Raises:
-        ClusterError: the cluster, or data or model on a node, cannot be used; names the node.
+        ClusterError: the cluster cannot be used, or a node cannot use its data or model. The message names the node.
         ConfigError: the cluster lacks the device, or the engine is not transformers.
     """
 
     def __init__(self, config: ModelSettings, address: str, tasks: TaskExamples) -> None:
-        if config.engine != "transformers":  # its versions on the nodes would be neither compared nor recorded
+        if config.engine != "transformers":  # package versions on the nodes would be neither compared nor recorded
             raise ConfigError(f"a cluster does not run --engine {config.engine}. Fix: leave engine or cluster out")
         cluster = RayCluster(address, needed_paths(config, tasks))
         import ray
@@ -197,22 +200,22 @@ class ClusterModel:
         self.batch_size = self.window
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        """Return one list per request, in order, with one entry per seed; see `stream`."""
+        """Return one list per request, in order, with one entry per seed. See `stream`."""
         answers = {answered.request.request_id: answered.completions for answered in self.stream(requests, config)}
         return [answers[request.request_id] for request in requests]
 
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
-        """Yield answers as they arrive, each request's once.
+        """Yield answers as they arrive, exactly one per request.
 
         Raises:
             ClusterError: all copies were lost.
-            ModelError: a copy cannot do what it is asked.
+            ModelError: a copy cannot answer the request that it received.
         """
         import ray
         from ray.exceptions import RayError, RayTaskError
 
         source, returned_requests, losses = iter(requests), deque[Request](), Counter[str]()
-        # The pending chunks of copies: the unanswered requests, by id.
+        # The unanswered requests of each pending chunk, by id.
         calls: dict[Any, tuple[_RemoteCopy, dict[str, Request]]] = {}
         while True:
             for remote_copy in self._copies_with_room():
@@ -237,7 +240,7 @@ class ClusterModel:
                 remote_copy.chunks -= 1
             except RayTaskError as error:
                 raise error.cause from error
-            except RayError as error:  # also for an actor that is temporarily unreachable: it is not waited for
+            except RayError as error:  # an actor that is only temporarily unreachable counts as lost too
                 del calls[handle]
                 self._drop(remote_copy, error, len(unanswered))
                 losses.update(list(unanswered))
@@ -250,8 +253,9 @@ class ClusterModel:
                 yield AnsweredRequest(unanswered.pop(name), completions, seconds)
 
     def _returned_chunk(self, returned_requests: deque[Request], losses: Counter[str]) -> list[Request]:
-        """Return requests of lost copies for another try; a suspected cause is sent separately, to isolate its
-        effect.
+        """Return requests of lost copies for another try.
+
+        A request that may have crashed its copy is sent in a chunk of its own.
         """
         chunk: list[Request] = []
         while returned_requests and len(chunk) < self.window:
@@ -264,12 +268,12 @@ class ClusterModel:
         return chunk
 
     def _copies_with_room(self) -> Iterator[_RemoteCopy]:
-        """Yield the copies that can take the next chunk, fewest pending chunks first."""
+        """Yield the copies that can take another chunk. Copies with the fewest pending chunks come first."""
         while self._copies and (idlest := min(self._copies, key=lambda one: one.chunks)).chunks < CHUNKS:
             yield idlest
 
     def _add_copy(self, reference: object) -> None:
-        """Add a loaded copy; raise ClusterError if that fails."""
+        """Add a loaded copy. Raises ClusterError if loading failed."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
@@ -295,7 +299,7 @@ class ClusterModel:
         message = "node %s: a copy of the model is lost, with %d requests in hand: %s"
         log.warning(message, remote_copy.node.name, in_hand, reason(error))
         self._copies = [other for other in self._copies if other is not remote_copy]
-        ray.kill(remote_copy.actor)  # otherwise it would keep its GPU if it returns
+        ray.kill(remote_copy.actor)  # otherwise the actor would keep its GPU if it came back
 
     def _refuse_none_left(self) -> None:
         if not self._copies and not self._loading:
@@ -304,10 +308,10 @@ class ClusterModel:
 
 
 def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterNode, int, int]]:
-    """Return the places of a model's copies: the node of each, and the CPUs and GPUs reserved for it.
+    """Return the placement of each copy: its node, and the CPUs and GPUs reserved for the copy.
 
     Raises:
-        ConfigError: the nodes lack the device, or it names a specific GPU, which Ray chooses.
+        ConfigError: the nodes lack the device, or `device` names a specific GPU. Ray chooses the GPUs.
     """
     if device.startswith("cuda:"):
         what = f"device is {device}, and Ray chooses among a cluster's GPUs"
@@ -324,7 +328,7 @@ def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterN
 
 
 def needed_paths(config: ModelSettings, tasks: TaskExamples) -> list[str]:
-    """Return the files and folders of this machine that a command names, and the videos of linked examples."""
+    """Return the local files and folders that a command names, and the videos of linked examples."""
     paths = [str(value) for name in ("data", "root", "prompts", "adapter") if (value := getattr(config, name, None))]
     paths.append(config.model.rpartition(":")[2])
     videos: dict[str, str] = {}

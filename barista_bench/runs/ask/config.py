@@ -1,12 +1,10 @@
 """Define every setting of a run in one table, and split work over processes.
 
-Keywords in Python, flags on the command line, keys in a run file and environment variables share names and meanings. A
-value is taken from the first of: keyword or flag, environment (`BARISTA_BENCH_MAX_NEW_TOKENS`), run file, default. Each
-process gets complete videos. All processes compute the same distribution, without communication.
+Settings have the same names and meanings as keywords in Python, flags, keys of a run file and environment variables. A
+keyword or flag overrides the environment (`BARISTA_BENCH_MAX_NEW_TOKENS`). The environment overrides the run file, and
+the run file overrides the default.
 
-Keywords in Python, flags on the command line, keys in a run file, and environment variables are the same names with the
-same meaning. A value is taken from the first of: keyword or flag, environment (`BARISTA_BENCH_MAX_NEW_TOKENS`), run
-file, default. Processes get whole videos, dealt out the same way in every process, without a word between them.
+Each process gets whole videos. All processes compute the same distribution without communication.
 """
 
 from __future__ import annotations
@@ -46,11 +44,11 @@ from barista_bench.runs.score.stopping import GoalKind
 __all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "check_settings", "resolve"]
 
 MAX_FILE = 2**20
-"""Bytes of a run file."""
+"""Maximum bytes of a run file."""
 
 
 def _as_pairs(value: object) -> object:
-    """Options as `name=value` texts; run files may write them as a mapping."""
+    """Return options as `name=value` texts. Run files may also write them as a mapping."""
     if not isinstance(value, Mapping):
         return one_or_all(value)
     return tuple(f"{name}={text if isinstance(text, str) else json.dumps(text)}" for name, text in value.items())
@@ -60,7 +58,7 @@ OptionPairs = Annotated[tuple[str, ...], BeforeValidator(_as_pairs)]
 
 
 class AskingSettings(SettingsTable):
-    """Settings of the model and of its generation; `GenerationConfig` defines the valid ranges."""
+    """Settings of the model and of generation. `GenerationConfig` defines the valid ranges."""
 
     model: str = Field(
         description="oracle, chance, prior, centre_box, copy_first_mask, kitchen, tiny, a local checkpoint folder, "
@@ -82,7 +80,7 @@ class AskingSettings(SettingsTable):
 
     @property
     def generation(self) -> GenerationConfig:
-        """The generation settings of the run.
+        """Return the generation settings of the run.
 
         Raises:
             ConfigError: a value is out of range.
@@ -92,7 +90,7 @@ class AskingSettings(SettingsTable):
 
 
 class ModelSettings(ServedSettings, VllmSettings, TransformersSettings, AskingSettings):
-    """A model and how it is asked: the settings that runs and judges share."""
+    """The settings that runs and judges share: the model, and how to ask it."""
 
     engine: Literal["transformers", "vllm"] = Field("transformers", description="Engine that runs a local checkpoint.")
 
@@ -132,7 +130,7 @@ class SpendingSettings(SettingsTable):
 
 
 class StoppingSettings(SettingsTable):
-    """When to stop before every example is answered."""
+    """Settings that stop a run before every example is answered."""
 
     until: str | None = Field(
         None,
@@ -151,7 +149,7 @@ class StoppingSettings(SettingsTable):
 
     @property
     def goal(self) -> Goal | None:
-        """The question to decide; None to ask everything. Raises ValueError for an unknown one."""
+        """Return the question to decide, or None to ask every example. Raises ValueError for an unknown question."""
         if self.until is None:
             if self.against is not None:
                 raise ValueError("against is set, but until is not: say until=decided")
@@ -259,14 +257,14 @@ class RunConfig(StoppingSettings, SpendingSettings, ModelSettings):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of the tasks, as `task_options` takes them."""
+        """Return the task options in the form that `task_options` takes."""
         return parse_pairs([*self.option, *([] if self.protocol == "release" else [f"protocol={self.protocol}"])])
 
 
 QUESTION_SETTINGS = frozenset(
     {"data", "benchmark", "task", "split", "root", "prompts", "protocol", "option", "box_format", "image_format"}
 )
-"""Settings of `RunConfig` that define the questions: the ones that apply if another harness asks."""
+"""The settings of `RunConfig` that define the questions. They also apply if another harness asks."""
 
 
 def resolve(
@@ -277,18 +275,20 @@ def resolve(
     environment: Mapping[str, str] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> SettingsT:
-    """Return the settings of a table from keywords or flags, the environment and a run file, in this order of
-    precedence.
+    """Return the settings of a table.
+
+    Keywords or flags take precedence over the environment, and the environment over the run file.
 
     Args:
         table: a settings class such as `RunConfig`.
-        explicit: the settings that the caller named; the others are absent, not None.
-        file: YAML mapping of settings. Relative paths in it are relative to the working directory, as for flags.
-        environment: None for `os.environ`.
-        defaults: defaults of the caller, which replace the table's.
+        explicit: the settings that the caller set. Unset settings are absent, not None.
+        file: YAML file with a mapping of settings. As with flags, its relative paths start at the working directory.
+        environment: variables to read; None for `os.environ`.
+        defaults: the caller's defaults. They replace the table's defaults.
 
     Raises:
-        ConfigError: a setting is unknown (names the nearest match) or its value is invalid.
+        ConfigError: a setting is unknown or its value is invalid. For an unknown setting, the message names the nearest
+            match.
     """
     variables = _from_environment(os.environ if environment is None else environment, table)
     content: object = {}
@@ -303,7 +303,10 @@ def resolve(
 
 
 def _from_environment(environment: Mapping[str, str], table: type[SettingsTable]) -> dict[str, str]:
-    """Return the variables of this table; variables of another table (runs, judges) are ignored."""
+    """Return the values of variables that belong to this table.
+
+    Variables of other tables (runs, judges) are ignored.
+    """
     all_names = {name for any_table in _tables(ModelSettings) for name in any_table.model_fields}
     settings = {}
     for variable, value in environment.items():
@@ -322,22 +325,25 @@ def _tables(table: type[SettingsTable]) -> list[type[SettingsTable]]:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Process `rank` (from 0) of `world`."""
+    """One of `world` processes. `rank` counts from 0."""
 
     rank: int = 0
     world: int = 1
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Shard:
-        """Return the shard given by the variables of `accelerate launch` and `torchrun`, else of `srun`, else one
-        process.
+        """Return the shard that the launcher's environment variables define.
+
+        Variables of `accelerate launch` and `torchrun` come first, then variables of `srun`. Without either there is
+        one process.
 
         Raises:
             ConfigError: RANK and WORLD_SIZE (SLURM_PROCID and SLURM_NTASKS) are not valid numbers.
         """
         variables = os.environ if environment is None else environment
         rank_name, world_name = "RANK", "WORLD_SIZE"
-        # A batch script is not a step and runs once, although it has SLURM_PROCID 0 and its job's SLURM_NTASKS.
+        # A batch script runs once, since it is no Slurm step. It still has SLURM_PROCID 0 and the SLURM_NTASKS of its
+        # job.
         if rank_name not in variables and world_name not in variables and "SLURM_STEP_ID" in variables:
             rank_name, world_name = "SLURM_PROCID", "SLURM_NTASKS"
         try:
@@ -354,7 +360,7 @@ class Shard:
 
     @classmethod
     def refuse_several(cls) -> None:
-        """Raise ConfigError if there are several processes: the one that scores would not wait for the others."""
+        """Raise ConfigError if there are several processes: the process that scores would not wait for the others."""
         if not cls.from_environment().is_alone:
             raise ConfigError(
                 "each process would score before the others have finished. "
@@ -367,7 +373,7 @@ class Shard:
 
     @property
     def sharing_hint(self) -> str:
-        """Return the end of the remedy for a log that another process is writing: the likely cause."""
+        """Return the likely cause of a log lock held by another process. It ends the remedy of the error message."""
         if self.is_alone:
             return ", or give processes that share one run RANK and WORLD_SIZE, as torchrun does"
         return (
@@ -375,7 +381,10 @@ class Shard:
         )
 
     def device(self, wanted: str) -> str:
-        """Return the model's device; with several processes, the GPU that the launcher assigned to this one."""
+        """Return the model's device.
+
+        With several processes, it is the GPU that the launcher assigned to this process.
+        """
         if wanted != "auto" or self.is_alone:
             return wanted
         import torch
@@ -383,20 +392,21 @@ class Shard:
         if not torch.cuda.is_available():
             return "cpu"
         local_rank = os.environ.get("LOCAL_RANK")
-        if local_rank is None:  # srun may bind one GPU to each process and hide the others
+        if local_rank is None:  # srun may bind one GPU to each process and hide all other GPUs
             local_rank = os.environ.get("SLURM_LOCALID", "0") if torch.cuda.device_count() > 1 else "0"
         return f"cuda:{local_rank}"
 
     def file(self, folder: Path, name: str) -> Path:
-        """Return this process's file in a run folder: `samples` or `steps` (logs), or `sessions` (one line per
-        start).
+        """Return the path of this process's file in a run folder.
+
+        `samples` and `steps` are logs. `sessions` has one line per start.
         """
         return folder / (f"{name}.jsonl" if self.is_alone else f"{name}-{self.rank}.jsonl")
 
     def launch(self, *parts: str, environment: Mapping[str, str] | None = None) -> str:
-        """Return the name that all processes of one launch share: the launcher's name and the tasks.
+        """Return the name that all processes of one launch share. It holds the launcher's name and the tasks.
 
-        Processes that split the work differently (another number of processes, other tasks) belong to another launch.
+        A process with another number of processes or other tasks belongs to another launch.
         """
         variables = os.environ if environment is None else environment
         names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID")
@@ -408,8 +418,8 @@ class Shard:
 
         Args:
             video_ids: one entry per example. Videos with the most examples are assigned first, each to the process with
-                the fewest examples so far. All examples count, answered or not, so that processes agree even if they
-                start at different times and find different logs.
+                the fewest examples so far. Answered examples count as well. So all processes agree, even if they start
+                at different times and find different logs.
         """
         counts = Counter(video_ids)
         loads = [0] * self.world

@@ -1,4 +1,7 @@
-"""Open the tasks of a run, of one benchmark or all present, each with wording, options and examples."""
+"""Open the tasks of a run, each with its wording, options and examples.
+
+A run covers one benchmark or all benchmarks in a folder.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,13 @@ from barista_bench.runs.ask.selection import chosen_tasks, is_chosen
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
 
 ALL = "all"
-"""All tasks that a dataset has; all benchmarks that a folder has."""
+"""Selects all tasks of a dataset, or all benchmarks in a folder."""
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z_0-9]*)\}")
 log = logging.getLogger(__name__)
 
 
 class PlannedTask(NamedTuple):
-    """A task to open: where its data are, and its run folder."""
+    """A task to open: the location of its data, and its run folder."""
 
     spec: TaskSpec
     data: str
@@ -40,7 +43,7 @@ class PlannedTask(NamedTuple):
 
 
 def with_built_release(config: RunConfig, tell: Callable[[str], None] = log.info) -> RunConfig:
-    """Return the settings with the dataset of a release in place of the release, see `dataset_of`."""
+    """Return the settings with the dataset that `dataset_of` builds, if `data` is a release."""
     data = dataset_of(
         config.data,
         config.benchmark,
@@ -59,7 +62,7 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
     `split=all` selects the first split of each benchmark's leaderboards.
 
     Raises:
-        ConfigError, DataError: a task is unknown or does not suit the model, its examples cannot be opened, or two
+        ConfigError, DataError: a task is unknown, the model cannot answer it, its examples cannot be opened, or two
             tasks share an example id.
     """
     candidates, fitting_tasks, refusal = open_questions(config), [], None
@@ -68,7 +71,7 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
         try:
             check_fit(config.model, candidate.task, candidate.examples)
             check_schemas(config, candidate.task, candidate.examples)
-        except ConfigError as error:  # with --task all, a task may lack this baseline, or texts to score
+        except ConfigError as error:  # with --task all, a task may lack this baseline or have no texts to score
             if not takes_all:
                 raise
             log.warning("left out: %s", error)
@@ -96,7 +99,7 @@ def _warn_of_absent_checkpoints(task: Task) -> None:
 
 
 def open_questions(config: RunConfig) -> list[OpenedTask]:
-    """Do the same as `open_tasks`, for any model."""
+    """Return the tasks like `open_tasks`, without a check that the model can answer them."""
     limit = None if is_chosen(config) else config.limit
     planned_tasks = list(_plan_all_benchmarks(config) if config.benchmark == ALL else _plan_one_benchmark(config))
     options_of_each = task_options([planned.spec.kind for planned in planned_tasks], config.options)
@@ -120,10 +123,10 @@ def open_questions(config: RunConfig) -> list[OpenedTask]:
 
 
 def _read_wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
-    """Return the wording that replaces the packaged one; None for the packaged one.
+    """Return the user's wording, or None to use the packaged wording.
 
-    Prompts that lack a text are refused before anything is asked: a later question without text would waste earlier
-    answers, and an unknown place would waste the run. An omitted place can be intended: a warning names it.
+    Prompts with a missing text or an unknown placeholder are refused before anything is asked, since the run's answers
+    would be wasted. An omitted placeholder may be intended, so it only causes a warning.
     """
     if config.prompts is None:
         return None
@@ -150,18 +153,19 @@ def _read_wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
 
 
 def _placeholders(prompts: PromptTexts) -> set[str]:
-    """Return the `{name}` places of all texts except the text before an image, which `PromptTexts.prompt` fills
-    itself.
+    """Return the `{name}` placeholders of all texts except the text before an image.
+
+    `PromptTexts.prompt` fills the text before an image itself.
     """
     texts = [prompts.system, prompts.user, *(text for name, text in prompts.extra.items() if name != IMAGE_TEXT)]
     return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 
 
 def benchmarks_in(folder: str | Path) -> dict[str, Path]:
-    """Return benchmark name -> built dataset, for datasets directly in a folder.
+    """Map each benchmark's name to its built dataset. Only datasets directly in the folder count.
 
     Raises:
-        DataError: there are none, or two of one benchmark.
+        DataError: there is no dataset, or there are two datasets of one benchmark.
     """
     datasets: dict[str, Path] = {}
     for path in (Path(folder) / name for name in _dataset_names(str(folder))):
@@ -180,7 +184,7 @@ def benchmarks_in(folder: str | Path) -> dict[str, Path]:
 
 
 def _dataset_names(folder: str) -> list[str]:
-    """Return the built datasets directly in a folder; skips hidden ones, left by an interrupted build."""
+    """Return the built datasets directly in a folder. Hidden folders, left by an interrupted build, are skipped."""
     return [path.parent.name for path in sorted(Path(folder).glob(f"[!.]*/{MANIFEST}"))]
 
 
@@ -190,7 +194,7 @@ def _plan_all_benchmarks(config: RunConfig) -> Iterator[PlannedTask]:
     if config.root is not None:
         raise ConfigError("root is the folder of one dataset's videos. Fix: leave it out, or name one benchmark")
     for name, path in benchmarks_in(config.data).items():
-        # All splits of a benchmark that can be scored: some hide the answers of a split.
+        # All splits that can be scored. Some benchmarks hide the answers of a split.
         benchmark = BENCHMARKS[name]
         split = benchmark.leaderboards[0] if config.split == ALL else config.split
         for task in _present_tasks(benchmark, str(path)):
@@ -225,7 +229,10 @@ def _plan_one_benchmark(config: RunConfig) -> Iterator[PlannedTask]:
 
 
 def _present_tasks(benchmark: Benchmark, data: str) -> tuple[str, ...]:
-    """Return the tasks of a dataset; only `all` if there is a task of that name, which contains the others."""
+    """Return the tasks of a dataset.
+
+    If there is a task named `all`, return only that task, since it contains the others.
+    """
     known_names, present_names = benchmark.task_names, config_names(data)
     if ALL in known_names and ALL in present_names:
         return (ALL,)

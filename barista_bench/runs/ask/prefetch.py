@@ -1,4 +1,4 @@
-"""Prepare items ahead in threads, in order, within limits of items and bytes."""
+"""Prepare items ahead in threads and return them in order, within limits on items and bytes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 LONGEST_WALK = 16
-"""Maximum number of consecutive items of one group for a worker, before the next worker continues."""
+"""Maximum number of consecutive items of one group that go to the same worker."""
 _REMEMBERED_SIZES = 32
-"""Results whose sizes tell how large the next ones may be."""
+"""Number of recent results that are used to predict the size of the next results."""
 
 
 def decode_ahead(
@@ -31,31 +31,32 @@ def decode_ahead(
     size_of: Callable[[ResultT], int],
     group_of: Callable[[ItemT], Hashable] | None = None,
 ) -> Generator[tuple[ItemT, ResultT], None, None]:
-    """Yield every item with its prepared result, in order, while `workers` threads prepare further ones.
+    """Yield every item with its prepared result, in order, while `workers` threads prepare later items.
 
-    The consuming thread takes items from the source as there is room. A result is started only if the waiting results,
-    it and all before it fit into `max_bytes`; each unfinished result counts as large as the largest of the last
-    results. So if results suddenly grow, the limit is exceeded by at most the unfinished ones, one per worker. The next
+    The consuming thread takes items from the source while there is room. A worker starts a result only if this result
+    and all earlier ones fit into `max_bytes`. An unfinished result is assumed to be as large as the largest of the last
+    results. If results suddenly grow, the limit is exceeded by at most one unfinished result per worker. The next
     result to be consumed is always made, regardless of its size.
 
-    Neighbours of the same group go to the same worker, up to `LONGEST_WALK` of them: one reader moves through one video
-    while the other workers read its next part or the next video.
+    Up to `LONGEST_WALK` consecutive items of a group go to the same worker. So a reader moves through one video while
+    other workers read the video's next part or the next video.
 
-    An error in `prepare` or `size_of` is raised at its item, which is then the last one; an error in the source is
-    raised when it is read ahead. Threads end with the iteration: close the iterator to stop early
+    An error in `prepare` or `size_of` is raised at its item and ends the iteration. An error in the source is raised
+    when the source is read ahead. Threads end with the iteration. To stop early, close the iterator
     (`contextlib.closing`).
 
     Args:
         items: the source.
         prepare: called once per item, in a worker.
         workers: number of threads.
-        max_items: maximum number of waiting or unfinished results, beside the one being consumed.
+        max_items: maximum number of waiting or unfinished results, in addition to the result that is being consumed.
         max_bytes: maximum bytes of waiting results.
-        size_of: bytes of a result; called in a worker.
-        group_of: group of an item, such as its video; None if items have nothing in common.
+        size_of: returns the bytes of a result. It is called in a worker.
+        group_of: returns the group of an item, such as its video. None if items have no groups.
 
     Raises:
-        ConfigError: `workers`, `max_items` or `max_bytes` is below 1. Raised at once, not at the first item.
+        ConfigError: `workers`, `max_items` or `max_bytes` is below 1. The error is raised by the call itself, not at
+            the first item.
     """
     for name, value in (("workers", workers), ("max_items", max_items), ("max_bytes", max_bytes)):
         if value < 1:
@@ -71,7 +72,7 @@ def _prepare_ahead(
     max_items: int,
     group_of: Callable[[ItemT], Hashable] | None,
 ) -> Generator[tuple[ItemT, ResultT], None, None]:
-    # Pools of one thread each, since a larger pool does not let the caller choose the thread.
+    # Each pool has one thread, since the caller cannot choose a thread of a larger pool.
     pools = [ThreadPoolExecutor(1, thread_name_prefix=f"decode-ahead-{number}") for number in range(workers)]
     queue: deque[_QueuedItem[ItemT, ResultT]] = deque()
     walk: _Walk | None = None
@@ -81,7 +82,7 @@ def _prepare_ahead(
                 group = group_of(item) if group_of else None
                 longest = min(LONGEST_WALK, max_items // workers, budget.fitting // workers) if group_of else 1
                 if walk is None or walk.group != group or walk.length >= longest:
-                    # The worker with the fewest unfinished results; among equals, the next in turn.
+                    # Choose the worker with the fewest unfinished results. Among equals, choose the next in turn.
                     load = Counter(queued.worker for queued in queue if not queued.future.done())
                     after = walk.worker if walk else -1
                     walk = _Walk(
@@ -96,7 +97,7 @@ def _prepare_ahead(
             result = first.future.result()
             budget.leave()
             yield first.item, result
-            del first, result  # otherwise they stay in memory while the next one is made
+            del first, result  # otherwise they stay in memory while the next result is made
     finally:
         budget.stop()
         for pool in pools:
@@ -107,7 +108,7 @@ def _prepare_ahead(
 
 @dataclass(slots=True)
 class _Ticket:
-    """The place of one result in the budget, and its size once it is made."""
+    """The position of one result in the queue, and its size once the result is made."""
 
     size: int | None = None
 
@@ -120,7 +121,7 @@ class _QueuedItem(NamedTuple, Generic[ItemT, ResultT]):
 
 @dataclass(slots=True)
 class _Walk:
-    """Neighbouring items of one group in one worker."""
+    """Consecutive items of one group that go to one worker."""
 
     group: Hashable
     worker: int
@@ -139,7 +140,7 @@ class _Budget(Generic[ResultT]):
 
     @property
     def fitting(self) -> int:
-        """Return how many results fit if each is as large as the largest of the last ones."""
+        """Return how many results fit if each is as large as the largest of the last results."""
         with self._changed:
             return self._max_bytes // max((1, *self._sizes))
 
@@ -151,7 +152,7 @@ class _Budget(Generic[ResultT]):
         return ticket
 
     def run(self, ticket: _Ticket, prepare: Callable[[ItemT], ResultT], item: ItemT) -> ResultT:
-        """Wait for room, then prepare. Called in a worker; raises what `prepare` raises."""
+        """Wait for room, then prepare. This method is called in a worker. Errors of `prepare` are raised here."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or self._has_room(ticket))
             if self._stopped:
@@ -169,7 +170,7 @@ class _Budget(Generic[ResultT]):
                 self._changed.notify_all()
 
     def leave(self) -> None:
-        """Remove the ticket of the first result, which has been yielded."""
+        """Remove the ticket of the first result after it was yielded."""
         with self._changed:
             self._tickets.popleft()
             self._changed.notify_all()
@@ -189,7 +190,7 @@ class _Budget(Generic[ResultT]):
         for other in self._tickets:
             if other.size is not None:
                 needed += other.size
-            elif is_before:  # reserve room for earlier results, or the consumer would wait forever
+            elif is_before:  # reserve room for earlier results; otherwise the consumer would wait forever
                 needed += largest
             is_before = is_before and other is not ticket
         return needed <= self._max_bytes

@@ -1,7 +1,7 @@
-"""Request, log and read replies to text prompts, for judges and writers, by the rules of the sample log.
+"""Request, log and read replies to text prompts, for judges and writers. The rules of the sample log apply.
 
-A reply is one JSON object and nothing else. Nothing is repaired or searched for: an answer that the prompt quotes could
-plant text for a lenient reader to find.
+A reply is one JSON object without other text. Malformed replies are not repaired, and no object is searched for within
+other text. Otherwise a quoted answer could plant text that a lenient reader would accept.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, logged_logprobs
 
 MAX_REPLY = 100_000
-"""Characters of a reply that are read; an honest one has a few hundred."""
+"""Maximum characters of a reply that are read. An honest reply has a few hundred."""
 
 _FENCE = re.compile(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A reply that does not have the requested form."""
+    """Says why a reply does not have the requested form."""
 
     why: str
 
 
 ReadReply = Callable[[str], object]
-"""A reader of replies; it returns `Unusable` for one that is not of the form asked for."""
+"""Reads a reply, or returns `Unusable` if the reply does not have the requested form."""
 TokensToLog = Callable[[Completion], Sequence[TokenLogprob] | None]
-"""The tokens of a reply whose log-probabilities are logged."""
+"""Returns the tokens of a reply whose log-probabilities are logged."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedPrompt:
-    """One prompt, asked once for each of its keys.
+    """A prompt that is asked once per key.
 
     Args:
-        item: id of the subject; `example_id` in the log.
-        keys: draw -> key in the log.
+        item: id of the subject, which is `example_id` in the log.
+        keys: maps each draw to its key in the log.
     """
 
     item: str
@@ -60,7 +60,10 @@ class RepeatedPrompt:
         return digest(self.item, self.prompt.as_text())
 
     def request(self, repetitions: Iterable[int]) -> Request:
-        """Return the request for these draws. Seeds depend only on content, so order and batches change no draw."""
+        """Return the request for these draws.
+
+        Seeds depend only on content, so order and batch size do not change a draw.
+        """
         seeds = tuple(content_seed("judge", self.item, repetition) for repetition in repetitions)
         return Request(self.item, self.prompt, (), seeds=seeds, schema=self.schema)
 
@@ -68,7 +71,7 @@ class RepeatedPrompt:
 def keys_of_repetitions(
     item: str, identity: Mapping[str, object], generation: Mapping[str, object], repetitions: Iterable[int]
 ) -> dict[int, str]:
-    """Return draw -> key of its reply in the log; batch size and device are not part of the key."""
+    """Map each draw to the key of its reply in the log. Batch size and device are not part of the key."""
     return {
         repetition: digest("judge", item, dict(identity), dict(generation), repetition) for repetition in repetitions
     }
@@ -79,12 +82,12 @@ Content = TypeVar("Content")
 
 @dataclass(slots=True, kw_only=True)
 class PendingReply(Generic[Content]):
-    """A text that a model is to write; it is requested again while its replies are refused.
+    """A text that a model is asked to write. It is requested again while its replies are refused.
 
     Args:
-        attempt: how often it was requested.
-        complaint: why the last reply cannot be used; empty if it can.
-        content: the model's text, as soon as it can be used.
+        attempt: how often the text was requested.
+        complaint: why the last reply cannot be used. Empty if it can be used.
+        content: the model's text, once a reply can be used.
     """
 
     attempt: int = 0
@@ -112,14 +115,14 @@ def ask(
     spending: Spending | None = None,
     progress: bool = False,
 ) -> dict[str, SampleRecord]:
-    """Ask for everything that the log lacks; each reply is appended as soon as it arrives.
+    """Ask for all replies that the log lacks, and append each reply as soon as it arrives.
 
     Args:
-        counts: the counts of this start are added to them.
+        counts: this start's counts are added here.
         spending: the spending so far and its limits.
 
     Returns:
-        The log's records that count, by key.
+        The records of the log that count, by key.
 
     Raises:
         ModelError: the model answers a request that was not sent.
@@ -166,15 +169,15 @@ def ask_in_rounds(
     wrong_with: Callable[[PendingReplyT, Content], str],
     progress: bool = False,
 ) -> None:
-    """Ask for each draft until its reply can be used, at most `tries` times, each with another seed.
+    """Ask for each draft until its reply can be used, at most `tries` times. Each try has another seed.
 
-    A failed request is no attempt: it is repeated at the next start.
+    A failed request does not count as a try. It is repeated at the next start.
 
     Args:
-        drafts: receive their contents or complaints.
-        identity: further parts of the keys of replies in the log.
-        prompt: makes the prompt, including the draft's complaint, if there is one.
-        wrong_with: why a readable reply cannot be used; empty if it can.
+        drafts: the texts to ask for. Each draft receives its content or complaint.
+        identity: additional parts of each reply's key in the log.
+        prompt: makes the prompt of a draft, including its complaint if there is one.
+        wrong_with: returns why a readable reply cannot be used, or an empty string if it can.
     """
     for attempt in range(tries):
         open_drafts = [draft for draft in drafts if draft.content is None and draft.attempt == attempt]
@@ -219,8 +222,9 @@ def reply_record(
 
 
 def reply_status(reply: Completion | Failure, read_reply: ReadReply) -> tuple[Status, str | None]:
-    """Return the status of a reply, and the reason unless it is ok. A truncated reply counts if it can still be
-    read.
+    """Return the status of a reply, and the reason if it is not ok.
+
+    A truncated reply counts if it can still be read.
     """
     if isinstance(reply, Failure) or reply.finish_reason == "refusal":
         return answer_status(reply)
@@ -235,7 +239,7 @@ def reply_status(reply: Completion | Failure, read_reply: ReadReply) -> tuple[St
 
 
 def read_object(text: str) -> dict[str, object] | Unusable:
-    """Return the JSON object that is the complete text, optionally in one code fence. Keys must be unique.
+    """Read a text that is a single JSON object, optionally in one code fence. Keys must be unique.
 
     >>> read_object('{"a": 1}'), read_object('Sure: {"a": 1}').why
     ({'a': 1}, 'not JSON: Expecting value')

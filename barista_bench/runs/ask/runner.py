@@ -1,4 +1,4 @@
-"""Start a run: ask for all samples that the logs of its tasks lack, or estimate them (`run --dry-run`)."""
+"""Start a run: ask for all samples that the logs of its tasks lack, or estimate their cost (`run --dry-run`)."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ from barista_bench.runs.run_folder import OpenedTask, claim, package_versions, r
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
-    """Run a model on one or several tasks and append every answer to `samples.jsonl`. Call it again to resume.
+    """Run a model on one or several tasks and append every answer to `samples.jsonl`. A second call resumes the run.
 
     Args:
-        data: folder written by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
-        out: folder of the run folders, each named after its task and holding one combination of data, task, model and
+        data: a folder written by `build`, a name in the `datasets` cache, a Hub dataset id, or a frozen JSONL file.
+        out: folder of the run folders. Each is named after its task and holds one combination of data, task, model and
             generation settings. If `out` is itself a run folder, that run is resumed.
-        settings: fields of `RunConfig`, which defines their meanings and defaults.
+        settings: fields of `RunConfig`. That class defines their meanings and defaults.
 
     Returns:
-        The counts of this start, over all tasks.
+        The counts of this start, summed over all tasks.
 
     Raises:
         ConfigError: a setting cannot be used, the folder belongs to another run, or another process writes to it.
         DataError, ModelError: the data or the model cannot be used.
-        BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`; all answers so far are logged.
+        BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`. All answers so far are logged.
     """
     return run_config(check_settings(RunConfig, {"data": str(data), "out": Path(out), **settings}))
 
@@ -67,7 +67,7 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
 def run_config(
     config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None, model: Model | None = None
 ) -> Session:
-    """Do the same as `run`, with resolved settings; pass tasks and model if they are open already."""
+    """Run as `run` does, with resolved settings. Pass the tasks and the model if they are already open."""
     if config.sweep:
         raise ConfigError("a sweep is several runs. Fix: use the command `run`, or `run_sweep` of runs/ask/sweep.py")
     started = time.perf_counter()
@@ -93,7 +93,7 @@ def run_config(
             inputs = fingerprinted(inputs, opened_task.examples, shots)
             how = (model.identity, model.box_format, config, shard, versions)
             task_runs.append(stack.enter_context(claimed_run(opened_task, inputs, sample_log, *how)))
-        # Only limits and progress bars need the spending; otherwise the logs are not read again.
+        # Only limits and progress bars need the spending. Without either, the logs are not read again.
         folders = [opened_task.folder for opened_task in opened_tasks] if config.is_bounded or config.progress else []
         spent = logged_tokens(
             (file for folder in folders for file in log_files(folder)),
@@ -115,7 +115,7 @@ def run_config(
             for task_run in task_runs:
                 task_run.session.batch_check = getattr(model, "batch_check", None)
                 with shard.file(task_run.folder, "sessions").open("a", encoding="utf-8") as file:
-                    # On a new line, even after a truncated line.
+                    # Start a new line even if the last line was truncated.
                     line = json.dumps({**asdict(task_run.session), "ended": ended})
                     file.write(("" if file.tell() == 0 else "\n") + line)
     total = Session()
@@ -125,10 +125,10 @@ def run_config(
 
 
 def open_contests(config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> list[Contest]:
-    """The contests of a run that may stop early, one per task; none for a run that asks everything.
+    """Return one contest per task if the run may stop early, and no contest if it asks every example.
 
     Raises:
-        ConfigError, DataError: a task cannot be decided, or the run to compare with cannot be used.
+        ConfigError, DataError: a task cannot be decided early, or the run to compare with cannot be used.
     """
     if config.goal is None:
         return []
@@ -152,7 +152,7 @@ def _watch(
 
 
 def open_model(config: RunConfig, shard: Shard, opened_tasks: Sequence[OpenedTask]) -> Model:
-    """The model of a run, loaded."""
+    """Load the model of a run."""
     tasks: TaskExamples = [(opened.task, opened.examples) for opened in opened_tasks]
     if config.cluster is None:
         return load_model(config.model_copy(update={"device": shard.device(config.device)}), tasks)
@@ -164,7 +164,7 @@ def open_model(config: RunConfig, shard: Shard, opened_tasks: Sequence[OpenedTas
 
 
 def with_less_shown(model: Model, config: RunConfig) -> Model:
-    """Return the model that is shown fewer or smaller images, as `frames` and `max_side` ask.
+    """Wrap the model so that it is shown fewer or smaller images, as `frames` and `max_side` set.
 
     Raises:
         ConfigError: the setting cannot be used with this engine or box format.
@@ -179,7 +179,7 @@ def with_less_shown(model: Model, config: RunConfig) -> Model:
 
 @contextmanager
 def locked_log(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
-    """Open this process's log of a run folder. Raises ConfigError if another start is still working there."""
+    """Open this process's log in a run folder. Raises ConfigError if another start of the run still writes to it."""
     with SampleLog(shard.file(folder, "samples"), launch, hint=shard.sharing_hint) as log:
         if busy := find_running_elsewhere(folder, launch):
             raise ConfigError(f"{folder}: another start still writes {busy[0]}. Fix: wait for it, or use another --out")
@@ -197,11 +197,11 @@ def claimed_run(
     shard: Shard,
     versions: Mapping[str, str] | None = None,
 ) -> Iterator[TaskRun]:
-    """Yield a run folder with an open log that holds this run and no other.
+    """Claim a run folder for this run, and yield its task with an open log.
 
     Args:
         inputs: `asked_inputs` of the task.
-        versions: package versions, by name, of an engine that runs in its own environment.
+        versions: package versions by name, if the engine runs in its own environment.
 
     Raises:
         ConfigError: the folder belongs to another run.
@@ -242,9 +242,9 @@ def claimed_run(
 
 
 def trained_videos(config: ModelSettings, box_format: BoxFormat) -> frozenset[str]:
-    """Return the SHA-256 of the recorded training videos of checkpoint and adapter.
+    """Return the SHA-256 of each recorded training video of the checkpoint and the adapter.
 
-    Raises ConfigError if one of them was trained with another box format.
+    Raises ConfigError if the checkpoint or the adapter was trained with another box format.
     """
     trainings = training_records(config)
     for name, training in trainings.items():
@@ -258,10 +258,10 @@ def trained_videos(config: ModelSettings, box_format: BoxFormat) -> frozenset[st
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """The remaining requests. Tokens and US dollars are estimates, and None if there is no basis for them."""
+    """The remaining requests. Tokens and US dollars are estimates, or None if no estimate is possible."""
 
     tasks: dict[str, int]
-    """Examples of each task."""
+    """Number of examples of each task."""
     samples: int
     requests: int
     images: int
@@ -269,16 +269,16 @@ class RunEstimate:
     max_output_tokens: int | None = None
     cost: float | None = None
     asks_in_steps: tuple[str, ...] = ()
-    """Tasks that ask on after an answer: their later questions are not known yet, and not counted."""
+    """Tasks that ask in several steps. Their later questions are not known yet, so they are not counted."""
 
 
 def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None) -> RunEstimate:
-    """Count requests, images and, for a served model, tokens and cost of the samples that the logs lack.
+    """Count the requests and images for all samples that the logs lack, and the tokens and cost if the model is served.
 
-    No checkpoint is loaded. Without a loaded checkpoint its earlier answers cannot be identified, so all samples count.
+    No checkpoint is loaded. An unloaded checkpoint's earlier answers cannot be identified, so all its samples count.
 
     Raises:
-        ConfigError, DataError, ModelError: as `run`.
+        ConfigError, DataError, ModelError: the same as `run`.
     """
     opened_tasks = open_tasks(config) if opened_tasks is None else opened_tasks
     has_several = len({opened.task.benchmark for opened in opened_tasks}) > 1
@@ -287,7 +287,7 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
     in_steps = tuple(name for name, opened in by_name.items() if asks_in_steps(opened.task))
     is_served = "served:" in config.model
     is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
-    if not is_light:  # the same ablations of a model without a checkpoint: it gets as many requests
+    if not is_light:  # a model without a checkpoint, under the same ablations, gets as many requests
         refuse_mistyped(without_ablations(config.model))
         ablations = [part for part in config.model.split(":")[:-1] if part in ABLATIONS]
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
@@ -334,7 +334,7 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
 
 
 def estimate_text(totals: RunEstimate) -> str:
-    """Return the estimate for people, one fact per line."""
+    """Return the estimate as readable text, one fact per line."""
     lines = [f"{name}: {count} examples" for name, count in totals.tasks.items()]
     lines.append(f"{totals.requests} requests for {totals.samples} samples with {totals.images} images")
     if totals.asks_in_steps:

@@ -1,7 +1,7 @@
-"""Choose which examples a run asks: by video, id or metadata, or those that another run failed to answer.
+"""Choose the examples of a run by video, id or metadata, or choose the examples that another run failed to answer.
 
-A choice makes a part of the set, with a content hash of its own. So its scores never share a rank with those of the
-whole set, and two runs of the same choice can be compared.
+The chosen part of the set has its own content hash. So its scores are never ranked together with scores on the whole
+set. Two runs on the same part can be compared.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from barista_bench.runs.run_folder import CONFIG_FILE, ChosenPart, OpenedTask
 from barista_bench.runs.score.samples import read_samples
 
 MAX_FILE = 2**26
-"""Bytes of a file of example ids."""
+"""Maximum bytes of a file of example ids."""
 log = logging.getLogger(__name__)
 _Rule = Callable[[Example], bool]
 
 
 def is_chosen(config: RunConfig) -> bool:
-    """Whether a run asks only a part of the examples."""
+    """Return whether a run asks only a part of the examples."""
     return bool(config.videos or config.where or config.example_ids or config.failed_in)
 
 
 def chosen_tasks(config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> list[OpenedTask]:
-    """Return the tasks with the chosen examples only; tasks without any are left out.
+    """Return the tasks with only the chosen examples. Tasks without a chosen example are left out.
 
     Raises:
         ConfigError: a video, an id or a metadata key is unknown, or no example is chosen.
@@ -117,7 +117,7 @@ def _same(value: object, text: str) -> bool:
 
 
 def _failed(folder: Path, opened: OpenedTask) -> frozenset[str]:
-    """Return the ids of the examples that a run gave no readable answer to, in at least one repetition."""
+    """Return the ids of examples for which at least one repetition of the other run has no readable answer."""
     task = opened.task
     places = [folder, folder / task.name, folder / task.benchmark / task.name]
     run_folder = next((place for place in places if (place / CONFIG_FILE).is_file()), None)

@@ -1,4 +1,4 @@
-"""Count the samples that one start of a run asked for, and the seconds of each stage."""
+"""Count the samples that one start of a run asked for, and measure the seconds per stage."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from barista_bench.runs.log.sample_log import SampleRecord
 
 @dataclass(slots=True, kw_only=True)
 class AskCounts:
-    """Numbers of samples that one start asked for, found in the log, and failed to get.
+    """How many samples one start asked for, found in the log, and failed to get.
 
-    Of those `asked`, `faulty` are answers at which the task's parser raised: they are logged and not asked again.
+    `faulty` counts the `asked` samples whose answers made the task's parser raise an error. They are logged and not
+    asked again.
     """
 
     asked: int = 0
@@ -31,13 +32,13 @@ class AskCounts:
 
 @dataclass(slots=True, kw_only=True)
 class Session(AskCounts):
-    """One start of a run: its counts, and the seconds of each stage.
+    """One start of a run: its counts and the seconds per stage.
 
-    `decode` and `prepare` (drawing, encoding) are summed over separate threads; `wait` is the time that generation
-    waited for them, `generate` the rest of the answering time. With several tasks in one start, all seconds are
-    distributed in proportion to the samples asked. `batch_check` compares answers of a local model to two examples, in
-    a batch and one by one (`models/local/batch_check.py`). `decision` has a line for each task that
-    stopped early.
+    `decode` and `prepare` (drawing, encoding) are summed over separate threads. `wait` is the time that generation
+    waited for these stages. `generate` is the remaining time of answering. With several tasks in one start, all seconds
+    are distributed in proportion to the samples asked. `batch_check` compares a local model's answers to two examples,
+    asked in a batch and one by one (`models/local/batch_check.py`). `decision` has a line for each task that stopped
+    early.
     """
 
     seconds: dict[str, float] = field(
@@ -47,7 +48,7 @@ class Session(AskCounts):
     decision: str = ""
 
     def add(self, other: Session) -> None:
-        """Add another session's counts to this one."""
+        """Add another session's counts to this session."""
         for name in ("asked", "already_done", "failed", "faulty"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.first_failure = self.first_failure or other.first_failure

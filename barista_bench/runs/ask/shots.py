@@ -1,8 +1,8 @@
 """Show worked examples before each question: `run --shots N`.
 
-They come from the split `train`, never from the video of the question, and are balanced by label. They change the
-request that the model receives, in every engine. Their number and seed are part of the model's identity, their content
-of the fingerprint of each example.
+Worked examples come from the split `train`, never from the video of the question, and are balanced by label. Every
+engine receives the changed request. The number and the seed of worked examples are part of the model's identity. Their
+content is part of each example's fingerprint.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TRAIN = "train"
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A worked example: its question, pictures and right answer; `content` identifies all three."""
+    """A worked example: its question, pictures and right answer. `content` identifies all three."""
 
     prompt: Prompt
     pictures: Pictures
@@ -42,14 +42,14 @@ class Shot:
 
 
 Shots = Mapping[str, tuple[Shot, ...]]
-"""The worked examples of each example, by its id."""
+"""Maps each example's id to its worked examples."""
 
 
 def with_shots(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> tuple[Model, Shots]:
-    """Return the model that is shown worked examples first, and these.
+    """Return a model that is shown worked examples before each question, and the worked examples.
 
     Raises:
-        ConfigError: the examples asked are of the split train, or the set has too few others; or a task or engine
+        ConfigError: the run asks examples of the split train, there are too few worked examples, or a task or engine
             cannot show them.
         DataError: the split train or its pictures cannot be read.
     """
@@ -65,7 +65,7 @@ def with_shots(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTas
 
 
 def fingerprinted(inputs: Sequence[AskedInput], examples: ExampleSet, shots: Shots) -> list[AskedInput]:
-    """Return the inputs of the examples with the content of their worked examples in the fingerprints."""
+    """Return the inputs with fingerprints that cover the content of the worked examples."""
     if not shots:
         return list(inputs)
     return [
@@ -95,7 +95,7 @@ def shown(request: Request, shots: Sequence[Shot]) -> Request:
 
 
 def _moved(prompt: Prompt, count: int) -> Iterator[TextPart | ImagePart]:
-    """Yield the parts of a prompt behind `count` other images."""
+    """Yield the parts of a prompt, with image numbers moved behind `count` other images."""
     yield from (ImagePart(part.index + count) if isinstance(part, ImagePart) else part for part in prompt.parts)
 
 
@@ -131,7 +131,9 @@ def _names(video_id: str, hashes: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _balanced(task: Task, examples: Sequence[Example], seed: int) -> list[int]:
-    """Return the places of the examples with an answer, in a seeded order that takes one of each label in turn."""
+    """Return the positions of all examples with an answer, in a seeded order that takes one example per label in
+    turn.
+    """
     by_label: dict[str, list[int]] = defaultdict(list)
     for place, example in enumerate(examples):
         if task.has_answer(example):

@@ -18,10 +18,10 @@ MOST_RUNS = 100
 
 
 def sweep_configs(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
-    """Yield the name of each combination, and its settings; its folder is OUT/NAME.
+    """Yield the name and the settings of each combination. Its folder is OUT/NAME.
 
     Raises:
-        ConfigError: an entry is not NAME=VALUE,VALUE, or there are too many combinations.
+        ConfigError: an entry does not have the form NAME=VALUE,VALUE, or there are too many combinations.
     """
     axes: list[list[tuple[str, str]]] = []
     for text in config.sweep:
@@ -51,13 +51,13 @@ def sweep_configs(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
 
 
 def run_sweep(config: RunConfig) -> Table:
-    """Run, score and tabulate every combination, and write OUT/sweep.csv. Call it again to resume.
+    """Run, score and tabulate every combination, and write OUT/sweep.csv. A second call resumes the sweep.
 
     Raises:
-        ConfigError, DataError, ModelError, BudgetError: as `run`.
+        ConfigError, DataError, ModelError, BudgetError: the same as `run`.
     """
     found: list[tuple[str, Results]] = []
-    for label, of_cell in list(sweep_configs(config)):  # all names are checked first
+    for label, of_cell in list(sweep_configs(config)):  # the list checks all names first
         opened_tasks = open_tasks(of_cell)
         run_config(of_cell, opened_tasks)
         runs, unscored = score_tasks(opened_tasks, of_cell.root)
@@ -70,7 +70,10 @@ def run_sweep(config: RunConfig) -> Table:
 
 
 def sweep_table(found: Sequence[tuple[str, Results]]) -> Table:
-    """Return one row for each combination and task: score, then tokens and seconds a sample. It is drawn as points."""
+    """Return one row per combination and task: the score, then tokens and seconds per sample.
+
+    The table is drawn as points.
+    """
     rows = []
     for label, results in found:
         metric, costs = results.metrics[results.primary], results.timing.costs

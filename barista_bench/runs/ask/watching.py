@@ -1,4 +1,4 @@
-"""Score a fixed part of a dataset at every checkpoint of a training: `run watch CHECKPOINTS DATA`, and a callback."""
+"""Score a fixed part of a dataset at every training checkpoint, by `run watch CHECKPOINTS DATA` or by a callback."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from transformers import TrainerCallback
 
 POLL = 20.0
-"""Seconds between two looks for new checkpoints."""
+"""Seconds between two searches for new checkpoints."""
 _NUMBER = re.compile(r"(\d+)$")
 
 
 class WatchConfig(RunConfig):
-    """Settings of `run` for every checkpoint in a folder; `limit` and the like choose the fixed part that is asked."""
+    """Settings of `run` for every checkpoint in a folder. Settings such as `limit` choose the part that is asked."""
 
     checkpoints: Path = Field(description="Folder of checkpoint folders, such as checkpoint-500.")
     model: str = ""
@@ -36,7 +36,7 @@ class WatchConfig(RunConfig):
 
 
 def checkpoints_in(folder: Path) -> list[tuple[int, Path]]:
-    """Return the complete checkpoints in a folder with the numbers at the end of their names, in order."""
+    """Return the complete checkpoints in a folder, in the order of the numbers at the end of their names."""
     found = [
         (int(number[1]), path)
         for path in sorted(folder.iterdir() if folder.is_dir() else ())
@@ -48,11 +48,11 @@ def checkpoints_in(folder: Path) -> list[tuple[int, Path]]:
 
 
 def watch(config: WatchConfig, tell: Callable[[str], None] = lambda line: None) -> Table:
-    """Run and score every checkpoint, and write OUT/curve.csv after each. Call it again to resume.
+    """Run and score every checkpoint, and write OUT/curve.csv after each checkpoint. A second call resumes.
 
     Raises:
-        DataError: there is no checkpoint; or a run cannot be scored.
-        ConfigError, ModelError, BudgetError: as `run`.
+        DataError: there is no checkpoint, or a run cannot be scored.
+        ConfigError, ModelError, BudgetError: the same as `run`.
     """
     done: set[Path] = set()
     while True:
@@ -81,7 +81,7 @@ def _score_checkpoint(config: WatchConfig, path: Path) -> None:
 
 
 def curve(out: Path) -> Table:
-    """Return one row for each scored checkpoint, with the primary score of each task and its interval."""
+    """Return one row per scored checkpoint, with each task's primary score and its interval."""
     by_step: dict[int, dict[str, Results]] = {}
     for path in out.glob("*/*/results.json"):
         if number := _NUMBER.search(path.parent.parent.name):
@@ -102,9 +102,10 @@ def _cell(results: Results | None) -> Cell:
 
 
 def trainer_callback(**settings: Any) -> TrainerCallback:  # noqa: ANN401  (fields of `WatchConfig`)
-    """Return a callback for `transformers.Trainer(callbacks=[...])`, which scores each checkpoint when it is saved.
+    """Return a callback for `transformers.Trainer(callbacks=[...])`. It scores each checkpoint when the checkpoint is
+    saved.
 
-    It loads the saved checkpoint beside the model in training. Scores are added to `state.log_history`.
+    The saved checkpoint is loaded next to the model in training. Scores are added to `state.log_history`.
 
     Args:
         settings: fields of `WatchConfig` except `checkpoints`.

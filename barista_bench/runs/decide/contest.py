@@ -1,8 +1,8 @@
-"""One question about one task: what is known of each example so far, and whether that decides the question.
+"""Hold the known answers to each example of a task, and test whether they decide a question about the score.
 
-A score is sum(part) / sum(whole) over the examples: a mean of sample scores (`whole` is 1), or micro F1 (2 TP over
-2 TP + FP + FN). It is above c exactly where the sum of part - c * whole is above 0. A complete run, which is known in
-advance, makes these terms vary less: its own terms at its own score add up to 0, and are subtracted.
+A score is sum(part) / sum(whole) over the examples: a mean of sample scores (`whole` is 1), or micro F1 (2 TP over 2 TP
++ FP + FN). The score is above c exactly if the sum of part - c * whole is above 0. A complete run is known in advance,
+and its terms at its own score add up to 0. Subtracting its terms makes the remaining terms vary less.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from barista_bench.runs.score.stopping import GoalKind, StoppedRun
 
 log = logging.getLogger(__name__)
 _GRID, _HALVINGS = 33, 12
-"""Steps of the search for the ends of an interval."""
+"""Grid points and halvings in the search for the ends of an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What to decide; `value` is the threshold of `above` and the half width of `within`."""
+    """The question to decide. `value` is the threshold of `above` and the half width of `within`."""
 
     kind: GoalKind
     value: float = 0.0
@@ -33,7 +33,10 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """The complete run to compare with: its label, its score, and (E,) the terms of its examples, which add up to 0."""
+    """The complete run to compare with: its label, its score, and its terms (E,), one per example.
+
+    The terms add up to 0.
+    """
 
     label: str
     score: float
@@ -41,14 +44,14 @@ class Rival:
 
 
 class Contest:
-    """What is known of the examples of one task, and what follows from it.
+    """The known answers to the examples of one task, and the conclusions about its score.
 
     Args:
-        least, most: (E, 2) part and whole of the worst and of the best answers to each example; the worst may have an
-            infinite whole.
+        least, most: (E, 2) part and whole of the worst and of the best possible answers to each example. The worst may
+            have an infinite whole.
         rival: None for a threshold or a width.
-        repetitions: answers of each example, whose terms are averaged.
-        condition: what a decision that the score is above assumes, in words; empty for nothing.
+        repetitions: number of answers per example. Their terms are averaged.
+        condition: assumption of the decision that the score is above, in words. Empty if it assumes nothing.
     """
 
     def __init__(
@@ -73,13 +76,13 @@ class Contest:
 
     @property
     def target(self) -> float:
-        """The score to be above or below."""
+        """Return the score that decides between above and below."""
         return self.rival.score if self.rival else self.goal.value
 
     def add(self, position: int, part: float, whole: float) -> None:
-        """Take in one answer to the example at this position.
+        """Add one answer to the example at this position.
 
-        An answer worse than the assumed worst disproves that bound: then nothing can be shown to be above.
+        An answer below the assumed worst disproves this bound. Then the score cannot be shown to be above any value.
         """
         self._sums[position] += part, whole
         self._counts[position] += 1
@@ -90,15 +93,15 @@ class Contest:
             self._least[:, 1] = np.inf
 
     def log_wealths(self, level: float, units: int, *, over_videos: bool = False) -> tuple[Floats, Floats]:
-        """Return the (units,) logs of the wealth of the bettors that the score is above and below `level`.
+        """Return the log wealth (units,) of two bettors. One bets that the score is above `level`, the other below.
 
-        With `over_videos`, units are drawn from infinitely many, and the score is the mean of their means.
+        With `over_videos`, units are drawn from an infinite population, and the score is the mean of the units' means.
         """
         up = self._log_wealth(self._least, level, units, 1.0, over_videos)
         return up, self._log_wealth(self._most, level, units, -1.0, over_videos)
 
     def _log_wealth(self, worst: Floats, level: float, units: int, sign: float, over_videos: bool) -> Floats:
-        """Return the wealth of one bettor: `worst` are its worst answers, which replace missing ones."""
+        """Return one bettor's log wealth. `worst` holds the least favourable answers, which replace missing answers."""
         missing = (self.repetitions - self._counts)[:, None]
         known = (self._sums + missing * np.where(missing > 0, worst, 0.0)) / self.repetitions
         values, bounds = (sign * self._terms(numbers, level) for numbers in (known, worst))
@@ -110,27 +113,30 @@ class Contest:
         return log_wealth(values[:units], float(bounds.min()), count=len(values), rest=rest[:units])
 
     def _terms(self, numbers: Floats, level: float) -> Floats:
-        """Return the (U,) sums of part - level * whole of each unit, less the rival's."""
+        """Return (U,) the sum of part - level * whole of each unit, minus the rival's terms."""
         whole = numbers[:, 1]
         weighted = np.where(np.isinf(whole), np.inf if level > 0 else 0.0, level * np.where(np.isinf(whole), 0, whole))
         terms = numbers[:, 0] - weighted - self._offsets
         return np.add.reduceat(terms[self._positions], self._starts)
 
     def p_value(self, units: int) -> float:
-        """Return the p-value, valid at any time, of a score that is neither above nor below the target."""
+        """Return the p-value of the hypothesis that the score equals the target. It is valid at any time."""
         over_videos = self.goal.kind == "decided-over-videos"
         up, down = self.log_wealths(self.target, units, over_videos=over_videos)
         return p_value(up[-1], down[-1])
 
     def interval(self, units: int, alpha: float) -> tuple[float, float]:
-        """Return the interval of the score on the whole set, from the first units."""
+        """Return the interval of the score on the whole set, computed from the first `units` units."""
         needed = np.log(2 / alpha)
         low = _last_rejected(lambda level: self.log_wealths(level, units)[0][-1] >= needed, 0.0, 1.0)
         high = _last_rejected(lambda level: self.log_wealths(level, units)[1][-1] >= needed, 1.0, 0.0)
         return low, high
 
     def decision(self, units: int, alpha: float, tasks: int, videos: int) -> StoppedRun:
-        """Return the record of a decision from the first units, of so many videos; `tasks` share `alpha`."""
+        """Return the record of a decision from the first `units` units, which cover `videos` videos.
+
+        `tasks` tasks share `alpha`.
+        """
         low, high = self.interval(units, alpha / tasks)
         over_videos = self.goal.kind == "decided-over-videos"
         up, down = self.log_wealths(self.target, units, over_videos=over_videos)
@@ -154,7 +160,7 @@ class Contest:
 
 
 def _last_rejected(is_rejected: Callable[[float], bool], start: float, end: float) -> float:
-    """Return the level nearest to `end` that is rejected, on a grid that is refined; `start` if none is."""
+    """Search a refined grid for the rejected level nearest to `end`. Return `start` if no level is rejected."""
     levels: Sequence[float] = np.linspace(start, end, _GRID).tolist()
     rejected = [index for index, level in enumerate(levels) if is_rejected(level)]
     if not rejected or rejected[-1] == len(levels) - 1:

@@ -1,4 +1,4 @@
-"""Open the contests of a run: check that its tasks can be decided early, and read the complete run to compare with."""
+"""Check that the tasks of a run can be decided early, and read the complete run to compare with."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def open_contest(
 
     Raises:
         ConfigError: the metric cannot be decided early.
-        DataError: references are hidden, or the run to compare with is incomplete or of other questions.
+        DataError: references are hidden, or the run to compare with is incomplete or asked other questions.
     """
     task, examples = opened.task, opened.examples
     refuse_undecidable(task, goal, repetitions)
@@ -71,7 +71,10 @@ def refuse_undecidable(task: Task, goal: Goal, repetitions: int) -> None:
 
 
 def unit_names(task: Task, examples: ExampleSet, goal: Goal) -> list[str]:
-    """Return (E,) the name of the unit of each example: itself, its video, or what the task scores as one."""
+    """Return the name of each example's unit (E,).
+
+    A unit is the example itself, its video, or a group of examples that the task scores together.
+    """
     if goal.kind == "decided-over-videos":
         return [example.video_id for example in examples.examples]
     if task.scores_whole_units:
@@ -80,7 +83,7 @@ def unit_names(task: Task, examples: ExampleSet, goal: Goal) -> list[str]:
 
 
 def answer_bounds(task: Task, examples: ExampleSet, max_new_tokens: int) -> tuple[Floats, Floats, str]:
-    """Return (E, 2) part and whole of the worst and of the best answers, and what that assumes, in words."""
+    """Return part and whole of the worst and of the best possible answers (E, 2), and their assumption in words."""
     count = len(examples)
     if not isinstance(task.decided_by, MicroF1):
         return np.column_stack([np.zeros(count), np.ones(count)]), np.ones((count, 2)), ""
@@ -94,7 +97,7 @@ def answer_bounds(task: Task, examples: ExampleSet, max_new_tokens: int) -> tupl
 
 
 def score_terms(task: Task, statistics: SampleStatistics) -> Floats:
-    """Return (S, 2) part and whole of each sample; their sums give the primary metric."""
+    """Return part and whole of each sample (S, 2). Their sums give the primary metric."""
     if isinstance(task.decided_by, MicroF1):
         assert isinstance(statistics, SumStatistics)
         matched, predicted, reference, _ = task.decided_by
@@ -105,7 +108,7 @@ def score_terms(task: Task, statistics: SampleStatistics) -> Floats:
 
 
 def rival_folder(against: Path, task: Task) -> Path:
-    """Return the run folder of a task among these places: the folder itself, or below it by task or benchmark."""
+    """Return the run folder of a task: `against` itself, or the folder TASK or BENCHMARK/TASK in it."""
     places = (against, against / task.name, against / task.benchmark / task.name)
     for place in places:
         if (place / CONFIG_FILE).is_file() and read_run(place).identity.task == task.name:
@@ -114,10 +117,10 @@ def rival_folder(against: Path, task: Task) -> Path:
 
 
 def read_rival(folder: Path, task: Task, examples: ExampleSet, data: str | None, root: Path | None) -> ScoredRun:
-    """Return the complete run to compare with, read by the rules of `task`.
+    """Read the complete run to compare with, by the rules of `task`.
 
     Raises:
-        DataError: it is incomplete, of other questions, or read by other rules.
+        DataError: the run is incomplete, asked other questions, or is read by other rules.
     """
     identity = read_run(folder).identity
     facts = (identity.task_version, identity.content_hash, task.protocol)
@@ -133,10 +136,10 @@ def read_rival(folder: Path, task: Task, examples: ExampleSet, data: str | None,
 
 
 def rival_offsets(run: ScoredRun) -> Floats:
-    """Return (E,) the terms of a complete run at its own scores, averaged over its repetitions; they add up to 0.
+    """Return the terms of a complete run at its own scores (E,), averaged over repetitions. They add up to 0.
 
     Raises:
-        ConfigError: the sums of the terms do not give the primary metric, so that the task's `decided_by` is wrong.
+        ConfigError: the sums of the terms do not give the primary metric, so the task's `decided_by` is wrong.
     """
     position = {example.example_id: index for index, example in enumerate(run.examples.examples)}
     offsets = np.zeros(len(position))
@@ -155,7 +158,7 @@ def rival_offsets(run: ScoredRun) -> Floats:
 
 
 def short_label(run: ScoredRun) -> str:
-    """Return the name of a run's model in decisions."""
+    """Return the short model name that decisions show."""
     return run.name or short_name(run.results.model)
 
 
@@ -195,7 +198,7 @@ class WatchedRun(Watched):
 
 
 def sample_terms(task: Task, samples: Iterable[ScoredSample]) -> Mapping[tuple[str, int], Sequence[float]]:
-    """Return part and whole by example id and repetition; without samples that the task cannot read or score."""
+    """Map (example id, repetition) to part and whole. Samples that the task cannot read or score are left out."""
     samples = [sample for sample in samples if sample.is_counted]
     try:
         terms = _terms(task, samples)

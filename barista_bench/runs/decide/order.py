@@ -1,4 +1,4 @@
-"""The order in which examples are asked if a run may stop early: fixed by content, so that no one can choose it."""
+"""The order of examples in a run that may stop early. Content determines the order, so it cannot be chosen."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from functools import cached_property
 from hashlib import sha256
 
 BLOCK = 64
-"""Examples that are asked before one looks. Within a block they are asked by video, so that frames are reused."""
+"""Minimum examples per block, after which the answers are looked at. A block is asked by video to reuse frames."""
 
 
 @dataclass(frozen=True)
 class AskingOrder:
-    """Units in the order of asking, each with the positions of its examples in the set, and blocks of whole units.
+    """Units in the order of asking, grouped into blocks. Each unit holds the positions of its examples in the set.
 
-    A unit is an example; or what is scored or drawn as one: a problem set, a video.
+    A unit is one example, or a group that is scored or drawn together, such as a problem set or a video.
     """
 
     units: tuple[tuple[int, ...], ...]
 
     @classmethod
     def of(cls, content_hash: str, unit_names: Sequence[str]) -> AskingOrder:
-        """Return the order of examples with these names of units, by SHA-256 of the content hash and the name."""
+        """Sort units by the SHA-256 of the content hash and the unit's name. `unit_names` has one name per example."""
         members: dict[str, list[int]] = {}
         for position, name in enumerate(unit_names):
             members.setdefault(name, []).append(position)
@@ -31,7 +31,7 @@ class AskingOrder:
 
     @cached_property
     def block_ends(self) -> tuple[int, ...]:
-        """Return, for each block, the number of units up to its end: blocks are as small as `BLOCK` examples allow."""
+        """Return the number of units up to the end of each block. A block ends as soon as it has `BLOCK` examples."""
         ends, examples = [], 0
         for number, unit in enumerate(self.units, start=1):
             examples += len(unit)
@@ -42,7 +42,7 @@ class AskingOrder:
 
     @cached_property
     def block_of(self) -> Mapping[int, int]:
-        """Return position of an example -> its block."""
+        """Map the position of each example to its block."""
         starts = (0, *self.block_ends)
         return {
             position: block
@@ -52,5 +52,5 @@ class AskingOrder:
         }
 
     def examples(self, units: int) -> int:
-        """Return the number of examples of the first units."""
+        """Return the number of examples in the first `units` units."""
         return sum(map(len, self.units[:units]))

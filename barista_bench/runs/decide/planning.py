@@ -1,11 +1,12 @@
-"""Plan a comparison with a complete run: what it costs, complete and stopped early, and what it can show.
+"""Plan a comparison with a complete run. Estimate its cost, complete or stopped early, and what it can show.
 
-The planned model is made from the complete run: a share `CHURN` of the examples get another example's answer, then
-random answers become perfect until the score is higher by the planned difference.
+The planned model is simulated from the complete run. A share `CHURN` of the examples get another example's answer. Then
+random answers become perfect until the score has risen by the planned difference.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -30,16 +31,17 @@ from barista_bench.runs.described import Prices
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Row, Table, number, number_columns, text_columns
 
+log = logging.getLogger(__name__)
 CHURN, ROUNDS, POWER = 0.3, 40, 0.8
 FEWEST_VIDEOS: Final = 6
-"""Videos below which `compare` cannot show a difference."""
+"""Minimum number of videos with which `compare` can show a difference."""
 
 
 class TaskPlan(NamedTuple):
     """The planned comparison of one task.
 
-    `stopped` is the expected number of examples until a decision; `smallest` the smallest difference that `compare`
-    shows over videos with probability `POWER`, None if it can show none.
+    `stopped` is the expected number of examples until a decision. `smallest` is the smallest difference that `compare`
+    shows over videos with probability `POWER`, or None if `compare` cannot show a difference.
     """
 
     run: ScoredRun
@@ -50,14 +52,26 @@ class TaskPlan(NamedTuple):
 def plan_tasks(runs: Sequence[ScoredRun], difference: float, alpha: float) -> list[TaskPlan]:
     """Return the plan of each task that can be decided early.
 
+    A warning names a task whose score cannot rise by the difference, and the task is left out.
+
     Raises:
-        ConfigError: no task can be decided early, or a score cannot rise by the difference.
+        ConfigError: no task can be decided early, or no score can rise by the difference.
         DataError: a run is incomplete.
     """
     decidable = [run for run in runs if run.task.decided_by is not None]
     if not decidable:
         refuse_undecidable(runs[0].task, Goal("decided"), 1)
-    return [plan_task(run, difference, alpha / len(decidable)) for run in decidable]
+    plans = []
+    for run in decidable:
+        try:
+            plans.append(plan_task(run, difference, alpha / len(decidable)))
+        except ConfigError as error:
+            if len(decidable) == 1:
+                raise
+            log.warning("%s", error)
+    if not plans:
+        raise ConfigError(f"no score can rise by {difference:g}. Fix: plan a smaller difference")
+    return plans
 
 
 def plan_task(run: ScoredRun, difference: float, alpha: float) -> TaskPlan:
@@ -72,7 +86,7 @@ def plan_task(run: ScoredRun, difference: float, alpha: float) -> TaskPlan:
     group = next(iter(run.counted.values()))
     terms = np.zeros_like(least)
     terms[[positions[s.example.example_id] for s in group.samples]] = score_terms(task, group.resampled.statistics)
-    least[:, 1] += max(0.0, float((terms - least)[:, 1].max()))  # some models of this package write without tokens
+    least[:, 1] += max(0.0, float((terms - least)[:, 1].max()))  # some models of this package answer without tokens
     score = float(terms[:, 0].sum() / terms[:, 1].sum())
     offsets, goal = rival_offsets(run), Goal("decided")
     rival = Rival(short_label(run), run.results.metrics[task.primary].mean, offsets)
@@ -101,11 +115,11 @@ def plan_task(run: ScoredRun, difference: float, alpha: float) -> TaskPlan:
 def planned_answers(
     terms: Floats, most: Floats, target: float, rng: np.random.Generator, *, is_f1: bool
 ) -> Floats | None:
-    """Return (E, 2) terms of a planned model with this score at least; None if no answers reach it."""
+    """Return the terms of a planned model whose score is at least `target` (E, 2), or None if no answers reach it."""
     answers = terms.copy()
     changed = rng.choice(len(terms), round(CHURN * len(terms)), replace=False)
     others = rng.permutation(changed)
-    if is_f1:  # the other example's recall and wrong entries
+    if is_f1:  # takes over the other example's recall and wrong entries
         entries, hits = most[:, 0] / 2, terms[:, 0] / 2
         wrong = terms[:, 1] - entries - hits
         found = np.divide(hits, entries, out=np.zeros_like(hits), where=entries > 0)[others] * entries[changed]
@@ -122,7 +136,10 @@ def planned_answers(
 
 
 def examples_until_decided(contest: Contest, alpha: float) -> int:
-    """Return the number of examples of the blocks that decide a contest of known answers; all if none do."""
+    """Return the number of examples until a block decides a contest of known answers.
+
+    If no block decides it, return the number of all examples.
+    """
     up, down = contest.log_wealths(contest.target, len(contest.order.units))
     best = np.maximum(up, down)
     ends = contest.order.block_ends
@@ -143,7 +160,7 @@ def _smallest_difference(error: float, videos: int) -> float | None:
 
 
 def plan_table(plans: Sequence[TaskPlan], difference: float, alpha: float, prices: Prices) -> Table:
-    """Return two rows for each task: its answers, tokens, dollars and hours, complete and stopped early."""
+    """Return two rows per task, complete and stopped early, with answers, tokens, dollars and hours."""
     rows: list[Row] = []
     for plan in plans:
         results = plan.run.results

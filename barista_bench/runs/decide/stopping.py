@@ -1,8 +1,8 @@
-"""Look at the answers after each block of examples, and say which tasks need no more answers.
+"""Look at the answers after each block of examples, and find the tasks that need no more answers.
 
-A look reads the logs of all processes, and takes in complete blocks only: fast answers are short ones, so the order in
-which they arrive is biased. Blocks are looked at one after the other, so that the answers decide, and not the moment at
-which a process reads them.
+A look reads the logs of all processes and uses only complete blocks. Short answers arrive first, so the order of
+arrival is biased. Blocks are looked at one after the other. So the decision depends on the answers, not on the moment
+of reading.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Watched(ABC):
         videos: (E,) the video of each example.
 
     Attributes:
-        is_asked: (E,) whether the log has a record of every answer to an example, also of failed ones.
+        is_asked: (E,) whether the log has a record of every repetition of an example. Failed answers count too.
     """
 
     def __init__(self, contest: Contest, videos: Sequence[str]) -> None:
@@ -34,29 +34,29 @@ class Watched(ABC):
 
     @abstractmethod
     def read(self) -> None:
-        """Take in all that the logs have now."""
+        """Read all records that the logs have now."""
 
     @abstractmethod
     def write(self, decision: StoppedRun) -> str:
-        """Record a decision. Return it in words."""
+        """Write a decision to the run folder, and return it in words."""
 
     @property
     def complete_blocks(self) -> int:
-        """Return the number of blocks, from the first, of which every example is asked."""
+        """Return how many blocks, from the first, have all their examples asked."""
         open_blocks = [self.contest.order.block_of[index] for index in np.flatnonzero(~self.is_asked).tolist()]
         return min(open_blocks, default=len(self.contest.order.block_ends))
 
     def decision(self, units: int, alpha: float, tasks: int) -> StoppedRun:
-        """Return the decision from the first units."""
+        """Return the decision from the first `units` units."""
         positions = [position for unit in self.contest.order.units[:units] for position in unit]
         return self.contest.decision(units, alpha, tasks, len({self._videos[index] for index in positions}))
 
 
 class Stopping:
-    """The tasks of one start that stop when they are decided; they share `alpha` by Holm's procedure.
+    """The tasks of one start that stop when they are decided. They share `alpha` by Holm's procedure.
 
     Attributes:
-        decided: place of a task -> the number of units that decided it.
+        decided: position of a task -> the number of units that decided it.
     """
 
     def __init__(self, watched: Sequence[Watched], alpha: float) -> None:
@@ -66,7 +66,7 @@ class Stopping:
         self._blocks = 0
 
     def open_blocks(self) -> Iterator[tuple[int, frozenset[int]]]:
-        """Yield each block with the places of the tasks that it is to be asked of; look before each."""
+        """Yield each block with the positions of the tasks that need it. Look at the answers before each block."""
         for block in range(max(len(each.contest.order.block_ends) for each in self.watched)):
             self.look()
             if len(self.decided) == len(self.watched):
@@ -75,7 +75,7 @@ class Stopping:
         self.look()
 
     def look(self) -> None:
-        """Take in what is logged, and decide what it decides."""
+        """Read the logs, and record each task that they decide."""
         for place, each in enumerate(self.watched):
             if place not in self.decided:
                 each.read()
@@ -103,7 +103,10 @@ class Stopping:
         self.decided |= {place: ends[place] for place in under_way if adjusted[place] <= self._alpha}
 
     def record(self) -> dict[int, str]:
-        """Write the decisions of tasks that stopped before their last example; return them in words, by place."""
+        """Write the decisions of tasks that stopped before their last example.
+
+        Return them in words, by task position.
+        """
         said = {}
         for place, units in self.decided.items():
             each = self.watched[place]

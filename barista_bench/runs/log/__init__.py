@@ -1,1 +1,1 @@
-"""The sample log: its records, and the questions of a run. `runs/log_reader.py` defines which records count."""
+"""The sample log of a run and the record of its questions. `runs/log_reader.py` defines which records count."""

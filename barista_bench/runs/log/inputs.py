@@ -1,6 +1,6 @@
 """Record the question of each example of a run, and the identity of each sample.
 
-The file `inputs.jsonl` of a run folder shows, without the media, which samples belong to the run.
+The file `inputs.jsonl` of a run folder shows which samples belong to the run. The media are not needed to read it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from barista_bench.runs.log.sample_log import MAX_LINE, is_whole, seal
 
 UNREADABLE = "unreadable"
 MAX_STEPS = 16
-"""Maximum number of questions of one sample to a file of answers."""
+"""Maximum number of questions of one sample if answers come from a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedInput:
-    """The input of one example: `question`, and the digests `prompt` and `fingerprint`, which also covers task and
-    media.
+    """The input of one example: `question`, and the digests `prompt` and `fingerprint`.
 
-    `media` is `UNREADABLE` if they cannot be read; `question` holds the reason if the task cannot make one. Such an
-    example fails when it is asked, and affects no other. The task is covered by its version.
+    `fingerprint` covers the prompt, the task's version and the media. `media` is `UNREADABLE` if the media cannot be
+    read. `question` holds the reason if the task cannot make a question. Such an example fails when it is asked, and
+    does not affect other examples.
     """
 
     fingerprint: str
@@ -48,22 +48,22 @@ class AskedInput:
 
     @property
     def is_readable(self) -> bool:
-        """Whether `fingerprint` identifies the input completely."""
+        """Return whether `fingerprint` identifies the input completely."""
         return self.media != UNREADABLE and isinstance(self.question, Prompt)
 
 
 def asked_inputs(
     task: Task, examples: ExampleSet, box_format: BoxFormat, *, timed: bool = False, linked: bool | None = None
 ) -> list[AskedInput]:
-    """Return the input of each example, one entry per example. Decodes nothing.
+    """Return one input per example, without decoding media.
 
     Args:
-        timed: whether the model is told when frames were filmed, which is then part of the input.
-        linked: whether media are identified as in a linked set; None for the method of this set.
+        timed: whether the prompt states when frames were filmed. These times are then part of the input.
+        linked: whether media are identified as in a linked set. None uses the method of this set.
     """
     linked = examples.is_linked if linked is None else linked
     inputs = []
-    # Not part of the first prompt: images that options change, and questions that depend on answers.
+    # The first prompt does not show images that options change, nor questions that depend on answers.
     shared_parts: list[object] = [options] if (options := prompt_options(task)) else []
     shared_parts += [task.prompts.sha256] if asks_in_steps(task) else []
     for index, example in enumerate(examples.examples):
@@ -90,19 +90,19 @@ def asked_inputs(
 
 
 def prompts_digest(inputs: Sequence[AskedInput]) -> str | None:
-    """Return the digest of all prompt texts; None if one cannot be made."""
+    """Return the digest of all prompt texts, or None if a prompt cannot be made."""
     if any(isinstance(asked.question, TaskError) for asked in inputs):
         return None
     return digest(sorted(asked.prompt for asked in inputs))
 
 
 def asks_in_steps(task: Task) -> bool:
-    """Whether a task may ask in several steps."""
+    """Return whether a task may ask in several steps."""
     return type(task).follow_up is not Task.follow_up
 
 
 def prompt_options(task: Task) -> dict[str, OptionValue]:
-    """Return the options of a task that belong to the run: those that change the question."""
+    """Return the options of a task that change the question. They are part of the run."""
     return {
         name: task.chosen[name]
         for name, option in task.options.items()
@@ -111,12 +111,13 @@ def prompt_options(task: Task) -> dict[str, OptionValue]:
 
 
 def sample_keys(model: object, config: object) -> Callable[[str, str, int], str]:
-    """Return a function of (example id, fingerprint, run): the identity of a sample, for one model and its settings.
+    """Return a function that maps (example id, fingerprint, repetition) to a sample's key, for one model and its
+    settings.
 
-    Batch size, device and process count are not part of it. The example's id is, since two examples may ask the same
-    about the same pixels, and each is sampled with its own seed. The key is the `digest` of all five values. Model and
-    settings are encoded only once, which is five times faster: otherwise a million keys take longer than reading their
-    log.
+    The key is the `digest` of all five values. Batch size, device and process count are not part of the key. The
+    example's id is part of the key: two examples may ask the same question about the same pixels, but each is sampled
+    with its own seed. Model and settings are encoded only once, which is five times faster. Otherwise computing a
+    million keys would take longer than reading their log.
     """
     encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True).encode
     settings = f"{encode(model)}, {encode(config)}"
@@ -129,13 +130,13 @@ def sample_keys(model: object, config: object) -> Callable[[str, str, int], str]
 
 
 def sample_seed(task: Task, example_id: str, repetition: int, step: int = 0) -> int:
-    """Return the seed of one sample; it depends only on content, not on order, batches or processes."""
+    """Return the seed of one sample. It depends only on content, not on order, batches or processes."""
     step_parts = (step,) if step else ()
     return content_seed("sample", task.benchmark, task.name, example_id, repetition, *step_parts)
 
 
 def sample_seeds(task: Task, example_id: str, repetition: int) -> frozenset[int]:
-    """Return the seeds of one sample: of its first question and of possible later ones."""
+    """Return the seeds for the first question of a sample and for possible later questions."""
     steps = range(MAX_STEPS if asks_in_steps(task) else 1)
     return frozenset(sample_seed(task, example_id, repetition, step) for step in steps)
 
@@ -149,7 +150,7 @@ MAX_BYTES = 2**30
 
 
 class _Line(msgspec.Struct):
-    """A line of `inputs.jsonl`. `readable` states whether the media, part of the fingerprint, could be read."""
+    """A line of `inputs.jsonl`. `readable` tells whether the media could be read. They are part of the fingerprint."""
 
     example_id: str
     fingerprint: str
@@ -161,7 +162,7 @@ log = logging.getLogger(__name__)
 
 
 def read_inputs(folder: Path) -> dict[str, str]:
-    """Return example id -> fingerprint, for all examples of a run. Raises DataError as `_read_lines`."""
+    """Map each example id of a run to its fingerprint. Raises DataError if the file is missing or damaged."""
     return {example_id: line.fingerprint for example_id, line in _read_lines(folder / INPUTS_FILE).items()}
 
 
@@ -182,22 +183,23 @@ def _decode_line(line: bytes) -> _Line:
 
 
 def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput]) -> list[AskedInput]:
-    """Write the inputs, or check that they equal the earlier ones. Media may have become readable or unreadable since.
+    """Write the inputs, or check that they equal the inputs in the folder.
 
-    A damaged file is replaced, with a warning: whether other images were asked before is then unknown.
+    Media may have become readable or unreadable since the file was written. A damaged file is replaced with a warning,
+    since it is then unknown whether earlier answers saw other images.
 
     Returns:
-        The inputs of the run, one entry per example; for media that can no longer be read, the earlier input.
+        The inputs of the run, one entry per example. If media can no longer be read, the entry is the earlier input.
 
     Raises:
-        ConfigError: the input of an example has changed; names it.
+        ConfigError: the input of an example has changed. The message names the example.
     """
     path = folder / INPUTS_FILE
     before: dict[str, _Line] = {}
     if path.exists():
         try:
             before = _read_lines(path)
-        except DataError as error:  # the input is known here
+        except DataError as error:  # the inputs are known here
             problem = str(error).partition(" Fix:")[0].rstrip(".")
             log.warning("%s. It is written again from the current inputs", problem)
     claimed, lines = [], []
@@ -218,10 +220,10 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
 
 
 def merge_inputs(folders: Sequence[Path], out: Path) -> None:
-    """Write to the folder `out` the inputs of one run from several machines, some of which lacked some media.
+    """Merge the inputs of one run from several machines into the folder `out`. Machines may lack different media.
 
     Raises:
-        ConfigError: an example has different inputs on two machines; names it.
+        ConfigError: an example has different inputs on two machines. The message names the example.
         DataError: a folder's file is missing or damaged.
     """
     merged = _read_lines(folders[0] / INPUTS_FILE)
@@ -244,5 +246,5 @@ def _write_lines(path: Path, lines: Iterable[_Line]) -> None:
 
 
 def plain_json(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the value as JSON represents it: tuples become lists."""
+    """Return the value as it reads back from JSON: tuples become lists."""
     return json.loads(json.dumps(value))

@@ -1,15 +1,17 @@
-"""The sample log: one JSON line, appended and flushed, per finished sample. It serves as cache and for resuming.
+"""The sample log: one JSON line per finished sample, appended and flushed. It serves as a cache and for resuming.
 
     {"log":2,"key":...,"checksum":"89abcdef"}
 
-A line holds a record between the log's version and a checksum (CRC-32) of all bytes before it, so that damage is found
-whatever the JSON contains. The checksum is not a signature. A run may be killed at any moment: a truncated line is
-dropped when the log is opened again, and no sample with a valid line is asked again.
+A line starts with the log's version and ends with a checksum (CRC-32) of all earlier bytes of the line. The record
+stands in between. So damage is found whatever the JSON contains. The checksum is not a signature. A run may be killed
+at any moment. A truncated line is dropped when the log is opened again, and a sample with a valid line is not asked
+again.
 
-A run folder holds one log per writer: `samples.jsonl` of a single process, `samples-<rank>.jsonl` of each process of a
-launch. `log_reader` reads them together. Records of one sample share a `sample_digest` of all fields that identify it,
-so that a record with a wrong field hides no other. Of these records a finished one beats a failed one. Among finished
-ones the first counts, by file (`samples.jsonl`, then the ranks upwards) and line; among failed ones the last.
+A run folder holds one log per writer: `samples.jsonl` for a single process, or `samples-<rank>.jsonl` for each process
+of a launch. `log_reader` reads all logs together. Records of one sample share a `sample_digest` of all fields that
+identify the sample. So a record with a wrong field does not hide another record. Finished records take precedence over
+failed records. Among finished records the first counts, by file (`samples.jsonl`, then ascending ranks) and line. Among
+failed records the last counts.
 """
 
 from __future__ import annotations
@@ -39,9 +41,9 @@ log = logging.getLogger(__name__)
 
 LOG_FILE = "samples.jsonl"
 MAX_LINE = 64 * 2**20
-"""Bytes of one line that are read."""
+"""Maximum bytes of a line that are read."""
 LOCK_WAIT = 1.0
-"""Seconds after which a lock counts as held: `find_running_elsewhere`, which only checks, releases it at once."""
+"""Seconds after which a lock counts as held. `find_running_elsewhere` only checks locks, and releases them at once."""
 
 _LOG_NAME = re.compile(r"samples(?:-(0|[1-9][0-9]{0,5}))?\.jsonl")
 _NAMED_LINES = 5
@@ -53,7 +55,7 @@ _ANY_HEAD = re.compile(rb'\{"log":([1-9][0-9]{0,5}),')
 
 
 class LoggedToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One token of an answer as `[token, logprob, [[token, logprob], ...]]`; None stands for minus infinity."""
+    """One token of an answer as `[token, logprob, [[token, logprob], ...]]`. None stands for minus infinity."""
 
     token: str
     logprob: float | None
@@ -64,22 +66,22 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     """One answer of one run.
 
     Args:
-        key: identity of the sample: fingerprint, model, generation settings and run.
-        fingerprint: identity of the question: task version, prompt text, media content.
+        key: digest that identifies the sample: fingerprint, model, generation settings and repetition.
+        fingerprint: digest that identifies the question: task version, prompt text and media content.
         repetition: 0-based index of the repetition.
-        status: the outcome, known without reading the text: `ok` means that an answer arrived. Scoring finds out
-            whether it can be read. Answers recorded elsewhere may have `parse_error`, as found there.
-        text: the answer without reasoning; None if there is none.
-        error: why there is no answer, or why it was cut.
+        status: the outcome before the text is read. `ok` means that an answer arrived. Scoring finds out whether the
+            answer can be read. Answers recorded by another program may have its status `parse_error`.
+        text: the answer without reasoning. None if there is no answer.
+        error: why there is no answer, or why the answer was truncated.
         input_tokens, output_tokens, thinking_tokens, cached_tokens: as in `Completion`.
-        seconds: time of generation, divided evenly over the samples of a batch.
-        prompt: SHA-256 of the prompt's text; empty if an answer recorded elsewhere lacks it.
-        media: digest of the media that were sent; empty for answers recorded elsewhere.
-        batch_size: samples that were generated together; None if not applicable.
-        rank: process of the launch that asked; None for a single process.
+        seconds: generation time, divided evenly over the samples of a batch.
+        prompt: SHA-256 of the prompt's text. Empty if an answer recorded by another program lacks it.
+        media: digest of the media that were sent. Empty for answers recorded by another program.
+        batch_size: number of samples that were generated together. None if not applicable.
+        rank: rank of the process that asked. None for a single process.
         logprobs: log-probabilities of the answer's tokens, if requested and returned.
-        earlier: answers to the questions before the last one, for tasks that ask in several steps; tokens and seconds
-            then cover all steps.
+        earlier: answers to earlier questions, for tasks that ask in several steps. Tokens and seconds then cover all
+            steps.
         note: as in `Completion`.
     """
 
@@ -113,11 +115,11 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
 _DECODER = msgspec.json.Decoder(SampleRecord)
 _MAX_SECONDS = 1e9
 _MAX_TOKENS = 2**53
-"""Up to here sums and rates of tokens are exact; no answer has as many."""
+"""Up to this number, sums and rates of tokens are exact. No answer has as many tokens."""
 
 
 def logged_logprobs(tokens: Sequence[TokenLogprob] | None) -> tuple[LoggedToken, ...] | None:
-    """Return a completion's log-probabilities in the log's form."""
+    """Return a completion's log-probabilities in the form of the log."""
     if tokens is None:
         return None
     return tuple(
@@ -135,23 +137,23 @@ def _drop_non_finite(value: float) -> float | None:
 
 
 def seal(content: bytes) -> bytes:
-    """Return a log line, with its line end, for a JSON object with at least one field."""
+    """Return a log line, including its line end, for a JSON object with at least one field."""
     body = _HEAD + content[1:-1]
     return body + _MARK + b'%08x"}\n' % zlib.crc32(body)
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether a line has this log version and is undamaged."""
+    """Return whether a line has this log version and is undamaged."""
     return line.startswith(_HEAD) and _version_of(line) == LOG_VERSION
 
 
 def last_start(line: bytes) -> int:
-    """Return the start of a line's last record, which is not its first if the previous line's end was damaged."""
-    return max(0, line.rfind(_HEAD))  # cannot occur in a record's texts, since quotes are escaped there
+    """Return the offset of the last record in a line. If a line end was damaged, the line holds two records."""
+    return max(0, line.rfind(_HEAD))  # texts of a record cannot contain it, since their quotes are escaped
 
 
 def _version_of(line: bytes) -> int | None:
-    """Return the log version of a line; None if the line is damaged."""
+    """Return the log version of a line, or None if the line is damaged."""
     body, _, checksum = line.rpartition(_MARK)
     head = _ANY_HEAD.match(body)
     return int(head[1]) if head and checksum == b'%08x"}\n' % zlib.crc32(body) else None
@@ -162,15 +164,15 @@ def encode_record(record: SampleRecord) -> bytes:
     try:
         return seal(msgspec.json.encode(record))
     except UnicodeEncodeError:
-        # A byte-level tokenizer can produce lone surrogates, which have no UTF-8 form: they become "?".
+        # A byte-level tokenizer can produce lone surrogates. They have no UTF-8 form and become "?".
         return seal(json.dumps(msgspec.to_builtins(record), ensure_ascii=False).encode("utf-8", errors="replace"))
 
 
 def decode_record(line: bytes) -> SampleRecord | None:
-    """Return the record of one line; None if it is damaged or not a record.
+    """Return the record of a line, or None if the line is damaged or holds no record.
 
-    Implausible token counts become None, and implausible seconds 0: a server may report anything, but its answer
-    counts.
+    Implausible token counts become None, and implausible seconds become 0. A server may report wrong numbers, but its
+    answer still counts.
     """
     record = _decode_json(line) if is_whole(line) else None
     if record is None:
@@ -192,7 +194,7 @@ def _decode_json(line: bytes) -> SampleRecord | None:
 
 
 def sample_digest(key: str, fingerprint: str, example_id: str, repetition: int) -> bytes:
-    """Return 16 bytes that identify a sample by all fields of a record that identify its question."""
+    """Return 16 bytes that identify a sample. They cover all fields of a record that identify its question."""
     sample = f"{repetition} {len(key)} {len(fingerprint)} {key}{fingerprint}{example_id}"
     return hashlib.blake2b(sample.encode("utf-8", errors="surrogatepass"), digest_size=16).digest()
 
@@ -203,7 +205,7 @@ def record_digest(record: SampleRecord) -> bytes:
 
 
 def log_files(folder: str | Path) -> list[Path]:
-    """Return the logs of a run folder: the single process's, then those of the ranks upwards."""
+    """Return the logs of a run folder: first the log of a single process, then the logs of all ranks in order."""
     paths = [path for path in Path(folder).glob("samples*.jsonl") if _LOG_NAME.fullmatch(path.name) and path.is_file()]
     return sorted(paths, key=_rank_of_file)
 
@@ -214,7 +216,7 @@ def _rank_of_file(path: Path) -> int:
 
 
 def read_records(path: Path) -> Iterator[SampleRecord]:
-    """Yield all valid records of one log, oldest first. A damaged line loses only its sample, and a warning names it.
+    """Yield all valid records of one log, oldest first. A damaged line is skipped with a warning.
 
     Raises:
         DataError: the log has another version.
@@ -226,12 +228,12 @@ def read_records(path: Path) -> Iterator[SampleRecord]:
 
 
 def records_of(path: Path, file: BinaryIO) -> Iterator[tuple[int, SampleRecord]]:
-    """Byte offset and record of each whole line."""
+    """Yield the byte offset and the record of each whole line."""
     damaged = 0
     for number, (offset, line) in enumerate(whole_lines(file), start=1):
         record = decode_record(line)
         if record is None:
-            # If only the end of a line was damaged, the record after it is still valid.
+            # If only the end of a line was damaged, the next record is still valid.
             start = last_start(line)
             record = decode_record(line[start:])
             if record is not None:
@@ -250,7 +252,7 @@ def records_of(path: Path, file: BinaryIO) -> Iterator[tuple[int, SampleRecord]]
 
 
 def refuse_other_version(path: Path) -> None:
-    """Raise DataError where a log is one of another version."""
+    """Raise DataError if a log has another version."""
     if path.exists():
         with path.open("rb") as file:
             _refuse_version_of(path, file.readline(MAX_LINE))
@@ -266,7 +268,10 @@ def _refuse_version_of(path: Path, first_line: bytes) -> None:
 
 
 def whole_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Offset and content of whole lines; an overlong one comes empty, which no record is."""
+    """Yield the offset and content of each whole line.
+
+    An overlong line is yielded as empty, which is never a record.
+    """
     offset = 0
     while line := file.readline(MAX_LINE):
         start = offset
@@ -283,7 +288,7 @@ def whole_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def counting_records(path: Path) -> dict[str, SampleRecord]:
-    """Key to the record of it that counts, of one log: the first finished one, else the last."""
+    """Map each key of a log to the record that counts: the first finished record, otherwise the last record."""
     counting: dict[str, SampleRecord] = {}
     for record in read_records(path):
         if record.key not in counting or not counting[record.key].is_finished:
@@ -292,18 +297,18 @@ def counting_records(path: Path) -> dict[str, SampleRecord]:
 
 
 class SampleLog:
-    """Appends records; one process at a time. Use as a context manager.
+    """Appends records to a log. Only one process may hold the log. Use as a context manager.
 
-    The lock is the operating system's: it ends with the process that holds it, however that ends.
+    The operating system holds the lock. The lock ends when its process ends, even after a crash.
 
     Args:
         path: the log.
-        launch: what all processes of one launch call themselves; stands beside the lock while it is held.
-        hint: of the remedy, where another process holds the lock: what else to do.
+        launch: name that all processes of one launch share. It is stored beside the lock while the lock is held.
+        hint: an addition to the remedy in the error message if another process holds the lock.
 
     Raises:
         ConfigError: another process is writing to this log.
-        DataError: it is one of another version.
+        DataError: the log has another version.
     """
 
     def __init__(self, path: Path, launch: str = "", *, hint: str = "") -> None:
@@ -330,19 +335,19 @@ class SampleLog:
 
     def __exit__(self, *error: object) -> None:
         try:
-            with name_full_disk(self.path):  # on a full disk, the unwritten rest is tried once more
+            with name_full_disk(self.path):  # on a full disk, the unwritten bytes are tried once more
                 self._file.close()
         finally:
             self._lock.release()
 
     def append(self, record: SampleRecord) -> None:
-        """Write and flush one record; from then on it survives the death of this process."""
+        """Write and flush one record. The record then survives the death of this process."""
         self._file.write(encode_record(record))
         self._file.flush()
 
 
 def log_lock(path: Path) -> FileLock:
-    """Return the lock of a log's writer. Lock files remain after use; an unlocked file means nothing."""
+    """Return the lock for writing a log. Lock files remain after use, so an unlocked file has no meaning."""
     return FileLock(f"{path}.lock")
 
 
@@ -351,17 +356,17 @@ def _launch_file(path: Path) -> Path:
 
 
 def find_running_elsewhere(folder: str | Path, launch: str | None = None) -> list[str]:
-    """Return the names of the logs in a run folder that a live process of another launch writes to.
+    """Return the names of all logs in a run folder to which a live process of another launch writes.
 
     Args:
-        folder: a run folder; may be missing.
-        launch: the caller's launch; None if it has none.
+        folder: a run folder, which may be missing.
+        launch: the caller's launch, or None.
     """
     logs = {path.with_suffix("") for path in Path(folder).glob("samples*.jsonl.lock")}
     suspects = [path for path in logs if _LOG_NAME.fullmatch(path.name)]
     deadline = time.monotonic() + LOCK_WAIT
-    # Looked at more than once: another process that only looks, as this one does, holds a lock for a moment, and one
-    # that has just taken its lock has yet to say whose it is.
+    # Look more than once. Another process that only checks the lock also holds it for a moment, and a process that has
+    # just taken its lock has not written its launch yet.
     while suspects := [path for path in suspects if not _is_of_launch(path, launch) and _is_held(path)]:
         if time.monotonic() > deadline:
             break
@@ -387,7 +392,7 @@ def _is_held(path: Path) -> bool:
 def _drop_torn_line(path: Path) -> None:
     """Truncate the file to its last line end."""
     size = path.stat().st_size if path.exists() else 0
-    if not size:  # an empty file cannot be mapped
+    if not size:  # an empty file cannot be memory-mapped
         return
     with path.open("rb+") as file:
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

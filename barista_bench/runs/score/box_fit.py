@@ -1,8 +1,8 @@
 """Check that the boxes of a run's answers are read in the format in which they were written.
 
-A wrong scale or order gives readable answers that are all wrong, and no status shows it. This module reads answers
-again in every known format and compares them with the reference, which parsers never see. It describes the run, and
-changes no score.
+With a wrong scale or order, answers are readable but all wrong, and no status shows this. This module reads answers
+again in every known format and compares them with the reference. Parsers never see the reference. The result describes
+the run and does not change scores.
 """
 
 from __future__ import annotations
@@ -22,28 +22,31 @@ from barista_bench.runs.score.samples import ScoredSample
 
 KNOWN_FORMATS: Final = tuple(BoxFormat(order, scale) for order in BOX_ORDERS for scale in (1000, 1, None, 100))
 MOST_EXAMPLES = 200
-"""Examples that are looked at, evenly spread over the run."""
+"""Maximum number of examples that are checked, evenly spread over the run."""
 MOST_BOXES = 50
-"""Boxes of one image that are looked at, of an answer and of the reference."""
+"""Maximum number of boxes per image that are checked, for answer and reference each."""
 LONGEST = 20_000
-"""Characters of an answer that is looked at."""
+"""Maximum characters of an answer that is checked."""
 GOOD_IOU = 0.5
-"""Mean best IoU from which on boxes fit as they are read."""
+"""Mean best IoU from which on the format that was used counts as right."""
 LEAST_IOU = 0.35
-"""Mean best IoU in another format from which on it can be the right one."""
+"""Minimum mean best IoU for another format to count as the right format."""
 LEAST_GAIN = 0.25
-"""Minimum gain in mean best IoU of another format, which must also be twice as high and gain three standard errors."""
+"""Minimum gain in mean best IoU of another format.
+
+Its IoU must also be twice as high and gain three standard errors.
+"""
 TIE = 0.02
-"""Mean best IoU below which two formats are as good: the one with the scale that is used counts."""
+"""Difference in mean best IoU below which two formats tie. The format with the scale in use then counts."""
 ROOM = 0.05
-"""Fraction of the frame's side by which a box may reach out of it."""
+"""Fraction of the frame's side by which a box may extend beyond the frame."""
 
 Boxes = dict[int, list[Xyxy]]
-"""Boxes by image, in pixels."""
+"""Maps each image to its boxes in pixels."""
 
 
 def box_fit(task: Task, box_format: BoxFormat, samples: Sequence[ScoredSample]) -> BoxFit | None:
-    """Return how the boxes of a run, read in `box_format`, fit; None if too few answers have boxes.
+    """Return how well the boxes of a run fit if read in `box_format`, or None if too few answers have boxes.
 
     Raises TaskError if the task cannot return its boxes.
     """
@@ -74,7 +77,7 @@ def box_fit(task: Task, box_format: BoxFormat, samples: Sequence[ScoredSample]) 
 
 
 def _has_boxes(sample: ScoredSample) -> bool:
-    """Whether an answer may have boxes: the question contains the size of a frame, and there is an answer."""
+    """Return whether a sample may have boxes: it has an answer, and the question contains a frame size."""
     text = sample.record.text
     return sample.is_counted and bool(text) and len(text or "") <= LONGEST and _size(sample.example) is not None
 
@@ -102,7 +105,9 @@ def _read_again(task: Task, box_format: BoxFormat, samples: Iterable[ScoredSampl
 
 
 def _gain(ious: Sequence[float | None], other_ious: Sequence[float | None]) -> tuple[float, float] | None:
-    """Return the mean best IoU in another format, and as read, over answers with boxes in either; None unless far
+    """Compare another format with the format in use, over answers with boxes in either format.
+
+    Return the mean best IoU in the other format and in the format in use, or None if the other format is not far
     better.
     """
     pairs = [(own or 0.0, other or 0.0) for own, other in zip(ious, other_ious, strict=True) if own is not other]
@@ -116,7 +121,7 @@ def _gain(ious: Sequence[float | None], other_ious: Sequence[float | None]) -> t
 
 
 def _boxes(task: Task, example: Example, prediction: Prediction | None) -> tuple[Boxes, Boxes]:
-    """Return the true and the answered boxes of a sample, as they are drawn."""
+    """Return the true boxes and the answered boxes of a sample, as they are drawn."""
     with guard(task, "overlays", example):
         overlays = task.overlays(example, prediction)
     true: Boxes = defaultdict(list)
@@ -130,9 +135,9 @@ def _boxes(task: Task, example: Example, prediction: Prediction | None) -> tuple
 
 
 def _iou(true: Boxes, answered: Boxes) -> float | None:
-    """Return the mean of the best IoU over the fewer of true and answered boxes; None if either is empty.
+    """Return the mean best IoU over the true boxes or the answered boxes, whichever are fewer. None if either is empty.
 
-    So neither missed nor invented objects hide how well the others fit.
+    So missed or invented objects do not hide how well the other boxes fit.
     """
     if not true or not answered:
         return None
@@ -144,7 +149,7 @@ def _iou(true: Boxes, answered: Boxes) -> float | None:
 
 
 def _odd_counts(example: Example, answered: Boxes) -> tuple[int, int, int]:
-    """Return the boxes of an answer, those narrower or lower than a pixel, and those that reach out of the frame."""
+    """Count the boxes of an answer, the boxes under a pixel in width or height, and the boxes that leave the frame."""
     boxes = [box for boxes in answered.values() for box in boxes]
     width, height = _size(example) or (1, 1)
     without_area = sum(x1 - x0 < 1 or y1 - y0 < 1 for x0, y0, x1, y1 in boxes)

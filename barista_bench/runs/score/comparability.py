@@ -1,6 +1,6 @@
-"""Define the conditions that two scores must share to be ranked together: one record, stored with each score.
+"""Define the conditions that two scores must share to be ranked together. The record is stored with each score.
 
-Imports little, since a leaderboard Space reads it (`hub/board.py`).
+This module imports little, since a leaderboard Space loads it (`hub/board.py`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from barista_bench.runs.described import SHORT
 
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
 ABOUT_EXAMPLES = frozenset({"split", "limit", "examples"})
-"""Parts of a record that define the questions, not how they were asked."""
+"""Fields of a record that define the questions, not how the questions were asked."""
 _ABSENT = object()
 
 
 class JudgeRecord(Strict):
-    """The judge of some verdicts, and its means.
+    """The judge that gave some verdicts, and how it judged.
 
-    `rubric` and `prompt` are hashes; `steps` is a hash if they were given. `held`: whether verdicts were constrained to
-    a JSON Schema.
+    `rubric` and `prompt` are hashes. `steps` is a hash if the steps were given. `held` tells whether verdicts were
+    constrained to a JSON Schema.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -41,11 +41,10 @@ class JudgeRecord(Strict):
 
 
 class Comparability(Strict):
-    """Scores are comparable if their records are equal; `differences` explains in words why they are not.
+    """Scores are comparable if their records are equal. `differences` explains differences in words.
 
-    `options` are the task's options that differ from its defaults. `limit` is the number of examples that the run was
-    limited to. `held` states whether answers were constrained to a JSON Schema. `judge` is None for scores without a
-    judge.
+    `options` are the task's options that differ from its defaults. `limit` is the limit on the number of examples.
+    `held` tells whether answers were constrained to a JSON Schema. `judge` is None for scores without a judge.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -67,17 +66,17 @@ class Comparability(Strict):
 
     @property
     def key(self) -> str:
-        """Return the record as one text, to group and sort by."""
+        """Return the record as a text for grouping and sorting."""
         return json.dumps(self.model_dump(), sort_keys=True)
 
     @property
     def answers(self) -> Comparability:
-        """Return the record without the judge: the questions, and how answers were read."""
+        """Return the record without the judge. It covers the questions and the reading of answers."""
         return self.model_copy(update={"judge": None})
 
     @property
     def parts(self) -> dict[str, JsonValue]:
-        """Return the fields of the record, by name in plain words."""
+        """Return the fields of the record by their names in plain words."""
         judge = self.judge
         parts: dict[str, JsonValue] = {
             "benchmark": self.benchmark,
@@ -106,20 +105,21 @@ class Comparability(Strict):
 
     @property
     def options_in_words(self) -> str:
-        """Return the options other than the task's defaults, e.g. `matcher=exact`; empty if there are none."""
+        """Return the options that differ from the task's defaults, e.g. `matcher=exact`, or an empty string."""
         return ", ".join(f"{name}={json.dumps(value)}".replace('"', "") for name, value in self.options.items())
 
 
 def differences(first: Comparability, second: Comparability) -> dict[str, str]:
-    """Return the differences between two records, by name, as `this and that`. Empty: the scores are comparable."""
+    """Map each differing field to `this and that`. If the result is empty, the scores are comparable."""
     parts, other_parts = first.parts, second.parts
     names = [name for name in {**parts, **other_parts} if parts.get(name, _ABSENT) != other_parts.get(name, _ABSENT)]
     return {name: f"{_part_text(name, parts)} and {_part_text(name, other_parts)}" for name in names}
 
 
 def distinguishing_parts(records: Sequence[Comparability]) -> list[str]:
-    """Return the parts that distinguish each record from others of its task, e.g. `wording 'ours v2'`; empty for one
-    record.
+    """Return the fields that distinguish each record from other records of its task, e.g. `wording 'ours v2'`.
+
+    A task's only record has an empty text.
     """
     return [
         ", ".join(

@@ -1,5 +1,6 @@
-"""Compute the costs of answers: tokens, seconds, dollars. Imports little: a leaderboard Space reads it
-(`hub/board.py`).
+"""Compute the costs of answers: tokens, seconds, dollars.
+
+This module imports little, since a leaderboard Space loads it (`hub/board.py`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
 
 _TOKEN_COUNTS: Final = ("input_tokens", "cached_tokens", "output_tokens", "thinking_tokens")
 COST_NAMES: Final = (*_TOKEN_COUNTS, "seconds", "dollars")
-"""Input includes cached tokens, output includes reasoning tokens; seconds are of generation; costs are US dollars."""
+"""Input includes cached tokens, and output includes reasoning tokens.
+
+Seconds measure generation. Costs are in US dollars.
+"""
 
 
 class Cost(Strict):
-    """One kind of cost of answers: the total, and the mean over those `samples` for which the log has it.
+    """One kind of cost: its total, and its mean over the `samples` for which the log has this cost.
 
-    Repetitions of a greedy answer, which is generated once, count 0.
+    A greedy answer is generated once, so its repetitions cost 0.
     """
 
     total: Count | Amount
@@ -31,7 +35,7 @@ class Cost(Strict):
 
 
 def costs_of(records: Sequence[SampleRecord], prices: Prices) -> dict[str, Cost]:
-    """Return costs by `COST_NAMES`; a kind that no record has is left out."""
+    """Return costs by `COST_NAMES`. A cost that no record has is left out."""
     amounts: dict[str, tuple[float, int]] = {
         name: (sum(counts), len(counts))
         for name in _TOKEN_COUNTS
@@ -49,14 +53,14 @@ def costs_of(records: Sequence[SampleRecord], prices: Prices) -> dict[str, Cost]
 
 
 def token_sums(records: Sequence[SampleRecord]) -> tuple[int, int, int]:
-    """Return input, output and cached tokens; missing counts are 0."""
+    """Return input, output and cached tokens. Missing counts are 0."""
     names = ("input_tokens", "output_tokens", "cached_tokens")
     tokens_in, tokens_out, cached = (sum(getattr(record, name) or 0 for record in records) for name in names)
     return tokens_in, tokens_out, cached
 
 
 def cost_text(name: str, value: float) -> str:
-    """Return an amount of one of `COST_NAMES` as text.
+    """Format an amount of a cost in `COST_NAMES`.
 
     >>> cost_text("input_tokens", 12345.6), cost_text("seconds", 0.25), cost_text("dollars", 0.00012)
     ('12,346', '0.25', '0.000120')
@@ -67,7 +71,7 @@ def cost_text(name: str, value: float) -> str:
 
 
 def costs_in_words(costs: Mapping[str, Cost]) -> str:
-    """Return one line: each cost per sample and in total, with its number of samples.
+    """Return a line with each cost per sample and in total, and its number of samples.
 
     >>> costs_in_words({"output_tokens": Cost(total=700, mean=7.0, samples=100)})
     '7.00 output tokens a sample (700 in all, of 100 samples)'

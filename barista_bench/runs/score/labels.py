@@ -1,4 +1,4 @@
-"""Name models when several runs are compared: one label per model and setting, everywhere."""
+"""Name the models of compared runs. Each model and setting has the same label everywhere."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from barista_bench.runs.score.comparability import Comparability
 from barista_bench.runs.score.scoring import ScoredRun
 
 Labels: TypeAlias = Mapping[Path, str]
-"""By run folder."""
+"""Maps each run folder to its label."""
 
 
 def comparable_groups(runs: Sequence[ScoredRun]) -> dict[Comparability, list[ScoredRun]]:
-    """Group runs whose scores may share a rank, by their common record."""
+    """Group runs with comparable scores by their common record."""
     groups: dict[Comparability, list[ScoredRun]] = {}
     for run in runs:
         groups.setdefault(run.results.comparability, []).append(run)
@@ -27,9 +27,9 @@ def comparable_groups(runs: Sequence[ScoredRun]) -> dict[Comparability, list[Sco
 
 
 def differing_media(runs: Mapping[str, ScoredRun]) -> list[str]:
-    """Return the differences in media between runs of the same examples, by label, one line per run.
+    """Return the differences in media between runs of the same examples, one line per run. `runs` maps labels to runs.
 
-    The hash of a set covers its texts only: images may still differ.
+    The hash of a set covers only its texts, so images may still differ.
     """
     shown = {label: media for label, run in runs.items() if (media := _media(run))}
     lines: list[str] = []
@@ -46,15 +46,15 @@ def differing_media(runs: Mapping[str, ScoredRun]) -> list[str]:
 
 
 def _media(run: ScoredRun) -> dict[str, str]:
-    """Return the digests of shown media, by example, if the log has them."""
+    """Map each example to the digest of its media, if the log has it."""
     records = (sample.record for sample in run.samples)
     return {record.example_id: record.media for record in records if record.media and record.is_finished}
 
 
 def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
-    """Return circumstances that comparable runs do not share, one line per setting.
+    """Return the circumstances in which comparable runs differ, one line per setting.
 
-    These are decoding, boxes, engine, number of runs; and runs with other media.
+    Circumstances are decoding, box format, engine and number of repetitions. Runs with other media are listed too.
     """
     labels = run_labels(runs)
     lines = []
@@ -71,10 +71,10 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
 
 
 class Start(NamedTuple):
-    """A run folder, for its label.
+    """A run folder that needs a label.
 
-    `given_name` is that of `run --name`; runs with equal `examples` are compared; `reading` names another reading of
-    the log, if the scores come from one.
+    `given_name` is the value of `run --name`. Runs with equal `examples` are compared. `reading` names the reading of
+    the log if scores do not come from the run's own reading.
     """
 
     folder: Path
@@ -87,7 +87,7 @@ class Start(NamedTuple):
 
 
 def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
-    """Return a label for each run folder, as `start_labels` does; runs in another wording are labelled apart too."""
+    """Return a label for each run folder, as `start_labels` does. Runs with another wording get separate labels."""
     starts = []
     for run in runs:
         results, dataset = run.results, run.results.dataset
@@ -101,12 +101,12 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
 
 
 def start_labels(starts: Sequence[Start]) -> dict[Path, str]:
-    """Return a label for each run folder: the model's name, and the start's folder if it was run twice.
+    """Return a label for each run folder: the model's name, and the start's folder if the model was run twice.
 
-    A model's name is the one given by `run --name`, else the short form of its own name (`short_name`), unless two
-    models share that form. A model that answered the same examples in two runs (with other settings, say) has two
-    labels. Each label covers all tasks of one start: `runs/cold/grounding` and `runs/cold/relations` are both
-    `name (cold)`.
+    A model's name is the value of `run --name`, or the short form of its own name (`short_name`). If two models share a
+    short form, their full names are used. A model that answered the same examples in two runs, for example with other
+    settings, has two labels. Each label covers all tasks of one start: `runs/cold/grounding` and `runs/cold/relations`
+    are both `name (cold)`.
     """
     names = _names(starts)
     groups: dict[tuple[object, ...], list[Start]] = defaultdict(list)
@@ -133,7 +133,7 @@ def start_labels(starts: Sequence[Start]) -> dict[Path, str]:
 
 
 def short_name(model: ModelInfo) -> str:
-    """Return a short name: of a local path the last folder, of recorded answers the model that gave them.
+    """Shorten a model's name: a local path to its last folder, recorded answers to the model that gave them.
 
     >>> from types import SimpleNamespace
     >>> names = ("/ckpt/llava", "text_only:predictions:kitchen", "predictions:/home/me/answers.jsonl", "served:org/a")
@@ -147,7 +147,7 @@ _RECORDED = "predictions:"
 
 
 def _names(starts: Sequence[Start]) -> dict[Path, str]:
-    """Return, by run folder, the given or short name of its model; the full name if two models would share one."""
+    """Map each run folder to the given or short name of its model. If two models would share a name, use full names."""
     names = {start.folder: _given_name(start) or short_name(start.model) for start in starts}
     models_by_name: dict[str, set[str]] = defaultdict(set)
     for start in starts:
@@ -162,13 +162,13 @@ def _names(starts: Sequence[Start]) -> dict[Path, str]:
 
 
 def _given_name(start: Start) -> str:
-    """Return the name that the run was started with, prefixed by the ablation of a model that sees less."""
+    """Return the name given at the start of the run, prefixed by the ablation if the model sees less."""
     shown_less = takewhile(lambda part: part in ABLATIONS, start.model.name.split(":"))
     return ":".join([*shown_less, start.given_name]) if start.given_name else ""
 
 
 def start_name(folder: Path, task: str, benchmark: str) -> str:
-    """Return the folder that one start of the runner wrote: above the folders of the task and its benchmark."""
+    """Return the name of the folder that one start wrote. It lies above the folders of the task and its benchmark."""
     for name in (task, benchmark):
         folder = folder.parent if folder.name == name else folder
     return folder.name

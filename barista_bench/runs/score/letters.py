@@ -1,6 +1,6 @@
-"""Count the letters that a model answers, and those that are right: a model may prefer a position to what it sees.
+"""Count the letters that a model answers and the letters that are right. A model may prefer a position to the content.
 
-Imports little, since a leaderboard Space reads it (`hub/board.py`).
+This module imports little, since a leaderboard Space loads it (`hub/board.py`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pydantic import Field, StringConstraints
 from barista_bench.files.reading import Count, Strict
 
 FEWEST = 12
-"""Answers below which nothing is said of their letters."""
+"""Minimum number of answers for a note on their letters."""
 DOMINANT = 0.8
-"""Share of the answers from which on a letter dominates, if it is right in at most half of them."""
+"""Share of answers from which on a letter dominates, if the letter is right for at most half of the questions."""
 _Letter = Annotated[str, StringConstraints(pattern=r"\A[A-Z]\z")]
 
 
 class Letters(Strict):
-    """Answers by letter, and the questions of these answers by right letter."""
+    """Numbers of answers per answered letter, and of their questions per right letter."""
 
     answered: dict[_Letter, Count] = Field(max_length=26)
     right: dict[_Letter, Count] = Field(max_length=26)
@@ -30,18 +30,21 @@ class Letters(Strict):
 
     @property
     def bias(self) -> float:
-        """Return the share of answers whose letter would have to change for both counts to be equal: 0 to 1."""
+        """Return the share of answers, from 0 to 1, whose letter would have to change to make both counts equal."""
         total = max(1, self.total)
         return sum(abs(self.answered.get(name, 0) - self.right.get(name, 0)) for name in self._names) / (2 * total)
 
     @property
     def favourite(self) -> str:
-        """Return the letter that is answered most above its share of right answers; at a tie the first."""
+        """Return the letter whose share of answers exceeds its share of right answers the most.
+
+        A tie goes to the first letter.
+        """
         return max(self._names, key=lambda name: self.answered.get(name, 0) - self.right.get(name, 0))
 
     @property
     def in_words(self) -> str:
-        """Return one clause if a letter dominates, with a remedy; else nothing."""
+        """Return a clause with a remedy if a letter dominates, or an empty string."""
         name = self.favourite if self.total >= FEWEST else ""
         count, right = self.answered.get(name, 0), self.right.get(name, 0)
         if not name or count < DOMINANT * self.total or right > self.total / 2:

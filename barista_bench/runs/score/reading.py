@@ -1,7 +1,8 @@
-"""Read a log again: by another box format, or other think tags, than the run was started with.
+"""Read a log again, with another box format or other think tags than at the start of the run.
 
-Both are ways to read an answer, so a wrong setting needs no second run. The reading that the run was started with stays
-the run's own, and the only one that is submitted: a reading chosen after the scores were seen fits them.
+Both settings only affect how an answer is read, so a wrong setting needs no second run. The setting at the start
+defines the run's own reading. Only the run's own reading is submitted, since a reading chosen after the scores were
+seen would be fitted to them.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from barista_bench.runs.described import BoxFormatInfo, ModelInfo
 from barista_bench.runs.log.sample_log import SampleRecord
 
 READINGS: Final = ("box_format", "think_tags")
-"""Names of the choices; they stand among the options of `score`."""
+"""Names of these settings among the options of `score`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How answers are read. `changes` names the choices that differ from the run's own: name to value."""
+    """How answers are read. `changes` maps each setting that differs from the run's own to its value."""
 
     box_format: BoxFormat
     think_tags: tuple[str, str] | None
     changes: Mapping[str, str]
 
     def read(self, record: SampleRecord) -> SampleRecord:
-        """Return the record with its thoughts split off by `think_tags`; unchanged without them.
+        """Return the record with its thoughts split off by `think_tags`. Without think tags the record is unchanged.
 
-        If all text of an answer is in its thoughts, the thoughts are read.
+        If an answer consists only of thoughts, the thoughts are read as the answer.
         """
         source = record.text if record.text and record.text.strip() else record.reasoning
         if self.think_tags is None or not source:
@@ -44,16 +45,16 @@ class Reading:
         return msgspec.structs.replace(record, text=text, reasoning=reasoning)
 
     def info(self, model: ModelInfo) -> ModelInfo:
-        """Return the model's description with the box format of this reading."""
+        """Return the description of the model with the box format of this reading."""
         own = BoxFormatInfo(order=self.box_format.order, scale=self.box_format.scale)
         return model.model_copy(update={"box_format": own})
 
 
 def split_options(options: Mapping[str, object], model: ModelInfo) -> tuple[Reading, dict[str, object]]:
-    """Return the reading that some options of `score` name, and the options of the task.
+    """Split the options of `score` into the reading and the options of the task.
 
     Raises:
-        ConfigError: a value is not a box format, or not two tags.
+        ConfigError: a value is not a box format or a pair of tags.
     """
     box_format, tags, changes = model.box_format.format, None, dict[str, str]()
     if (text := options.get("box_format")) is not None:

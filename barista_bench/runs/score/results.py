@@ -1,6 +1,6 @@
-"""Define `results.json`: one per run, checked against this schema whenever it is written or read.
+"""Define the schema of a run's `results.json`. The file is checked whenever it is written or read.
 
-Imports little, since a leaderboard Space reads this file (`hub/board.py`).
+This module imports little, since a leaderboard Space loads it (`hub/board.py`).
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from barista_bench.runs.score.stopping import StoppedRun
 
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
-"""Scores of every sample, beside `RESULTS_FILE`. Both use the options that the run was started with."""
+"""File with the scores of every sample, next to `RESULTS_FILE`. Both files use the options of the run's start."""
 ALL_REASONING = "have all their text in reasoning_content or within think tags"
-"""The note on answers that hold thoughts only, as a wrong reasoning parser or think tag makes them."""
+"""Note on answers that consist only of thoughts. A wrong reasoning parser or wrong think tags cause such answers."""
 
 
 class RecordedMetrics(Strict, ABC):
-    """Scores in a file together with their record: a file where the two contradict each other is refused."""
+    """Scores in a file together with their record. A file whose scores and record contradict each other is refused."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     @abstractmethod
     def comparability(self) -> Comparability:
-        """Return the comparability record, made from the other fields, so that it cannot contradict them."""
+        """Return the comparability record. It is computed from the other fields, so it cannot contradict them."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -68,14 +68,15 @@ _PUBLIC_SETTINGS: Final = frozenset(
 
 
 def public_settings(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the settings of a model that may leave this machine. Others hold server addresses or the user's own
-    content.
+    """Return the settings of a model that may leave this machine.
+
+    Other settings hold server addresses or the user's own content.
     """
     return {name: value for name, value in settings.items() if name in _PUBLIC_SETTINGS}
 
 
 class PromptsInfo(Strict):
-    """The prompts of the run; `sha256` is the hash of the prompt file."""
+    """The prompts of the run. `sha256` is the hash of the prompt file."""
 
     version: Annotated[int, Field(ge=-(2**63), le=2**63)]
     sha256: str
@@ -83,7 +84,7 @@ class PromptsInfo(Strict):
 
 
 class PartInfo(Strict):
-    """The choice of a part of a set, in words, and the examples of the choice and of the set."""
+    """A chosen part of a set: the choice in words, and the numbers of examples in the part and in the set."""
 
     words: Line
     asked: Count
@@ -91,8 +92,9 @@ class PartInfo(Strict):
 
 
 class DatasetInfo(Strict):
-    """`content_hash` is the SHA-256 of the evaluated examples' frozen lines; `limit` the number they were limited
-    to.
+    """The evaluated examples.
+
+    `content_hash` is the SHA-256 of their frozen lines, `limit` the limit on their number.
     """
 
     benchmark: str
@@ -107,11 +109,11 @@ class DatasetInfo(Strict):
 
 
 class MetricValue(Strict):
-    """A score over runs: mean, sample standard deviation, and the value of each run that has scored samples.
+    """A score over repetitions: its mean, its sample standard deviation, and its value in each scored repetition.
 
-    The deviation is None for a single run, and if the runs were scored over different examples.
+    The deviation is None for a single repetition, or if repetitions were scored over different examples.
 
-    [low, high] is the 95% interval of the mean over resampling units (`resampling`); None if there is none.
+    [low, high] is the 95% interval of the mean over resampling units (`resampling`), or None.
     """
 
     mean: float
@@ -124,8 +126,9 @@ class MetricValue(Strict):
 class SampleCoverage(Strict):
     """Samples by outcome.
 
-    `expected` = examples x runs; `scored` leaves out infrastructure errors and samples not yet run; `answered` are
-    those with a readable answer. `dropped` counts the entries of these answers that could not be read and are left out.
+    `expected` = examples x repetitions. `scored` leaves out infrastructure errors and samples that were not run yet.
+    `answered` counts samples with a readable answer. `dropped` counts entries of these answers that could not be read
+    and are left out.
     """
 
     expected: Count
@@ -145,14 +148,14 @@ class SampleCoverage(Strict):
 
 BoxFormatText: TypeAlias = Annotated[str, StringConstraints(pattern=r"\A(xyxy|yxyx|xywh)/(pixels|[1-9][0-9]{0,5})\z")]
 FEWEST_BOXES = 6
-"""Answers with boxes, or boxes, below which nothing is said of them."""
+"""Minimum number of answers with boxes, and of boxes, for a note on their format."""
 
 
 class BoxFit(Strict):
-    """How the boxes of up to 200 answers fit the reference as read, and a format in which they fit far better, if any.
+    """How well the boxes of up to 200 answers fit the reference, and a format in which they fit far better, if any.
 
-    `mean_best_iou` is over the fewer of true and answered boxes. `without_area` counts boxes narrower or lower than a
-    pixel, `outside` boxes that reach out of the frame.
+    `mean_best_iou` is the mean over the true boxes or the answered boxes, whichever are fewer. `without_area` counts
+    boxes with a width or height under a pixel. `outside` counts boxes that extend beyond the frame.
     """
 
     format: BoxFormatText
@@ -166,7 +169,7 @@ class BoxFit(Strict):
 
     @property
     def in_words(self) -> str:
-        """Return one clause on boxes that are read in the wrong format, with a remedy; empty if they fit."""
+        """Return a clause with a remedy if boxes are read in the wrong format, or an empty string."""
         if self.better_format is not None and self.better_iou is not None:
             return (
                 f"its boxes are read as {self.format} (mean best IoU {self.mean_best_iou:.2f}) and fit far better as "
@@ -183,18 +186,18 @@ class BoxFit(Strict):
 
 
 class Breakdown(Strict):
-    """The primary metric for the examples that share a metadata value."""
+    """The primary metric over the examples that share a metadata value."""
 
     examples: Count
     metric: MetricValue
 
 
 class Timing(Strict):
-    """Seconds by stage over all sessions of the run, and tokens; the only part that differs between equal runs.
+    """Seconds per stage over all sessions of the run, and tokens. Only this part differs between equal runs.
 
-    Rates are over the seconds of generation, including waits, summed over processes. `cost` is in US dollars, and None
-    without prices. Tokens and cost here count missing log values as 0; `costs`, by `COST_NAMES`, leaves them out, and
-    has no entry for a cost that the log lacks.
+    Rates are per second of generation, including waits, summed over processes. `cost` is in US dollars, or None without
+    prices. The tokens and `cost` count values that the log lacks as 0. `costs`, by `COST_NAMES`, leaves missing values
+    out and has no entry for a cost that the log lacks.
     """
 
     sessions: Count
@@ -208,7 +211,7 @@ class Timing(Strict):
 
 
 class Results(RecordedMetrics):
-    """The results.json that `score` writes: a run's scores, their coverage, and their conditions."""
+    """The content of `results.json`: a run's scores, their coverage, and their conditions."""
 
     schema_version: Literal[2] = 2
     barista_bench: Line
@@ -239,7 +242,7 @@ class Results(RecordedMetrics):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def comparability(self) -> Comparability:
-        """Return the conditions that another score must share to be ranked with these."""
+        """Return the conditions that another score must share to be ranked with this score."""
         dataset = self.dataset
         return Comparability(
             benchmark=dataset.benchmark,
@@ -256,17 +259,17 @@ class Results(RecordedMetrics):
 
     @property
     def reading_in_words(self) -> str:
-        """Return how the log was read again, e.g. `box_format yxyx/1000`; empty for the run's own reading."""
+        """Return how the log was read again, e.g. `box_format yxyx/1000`. Empty for the run's own reading."""
         return ", ".join(f"{name} {value}" for name, value in self.reading.items())
 
     @property
     def primary_metric(self) -> MetricValue | None:
-        """Return the score of the primary metric; None if the run lacks it."""
+        """Return the score of the primary metric, or None if the run lacks this score."""
         return self.metrics.get(self.primary)
 
     @property
     def notes_in_words(self) -> list[str]:
-        """Return one clause per note: "2 answers ended with 'odd'", and one per sign of a wrong setting."""
+        """Return one clause per note, e.g. "2 answers ended with 'odd'", and one clause per sign of a wrong setting."""
         counts = {note: f"{count} answer{'s' * (count != 1)}" for note, count in self.notes.items()}
         all_thoughts = "is in reasoning_content or within think tags"
         notes = [
@@ -288,7 +291,9 @@ class Results(RecordedMetrics):
 
     @property
     def circumstances(self) -> dict[str, JsonValue]:
-        """Return circumstances shown beside the scores that do not prevent a rank: decoding, boxes, engine, runs."""
+        """Return circumstances that are shown with scores but do not prevent a rank: decoding, boxes, engine,
+        repetitions.
+        """
         box_format = self.model.box_format
         return {
             **self.generation,
@@ -301,11 +306,11 @@ class Results(RecordedMetrics):
 
 
 def tie_spread(results: Results) -> str:
-    """Return the range of the primary score over orders of the examples, if all confidences are tied.
+    """Return the range of the primary score over all orders of the examples, if all confidences are equal.
 
-    This applies to a mean average precision of answers without confidences (`constant_scores` and `tie_spread` of
-    `metrics/mean_ap`). Empty for every other score, if a run has scores that differ, and if no order of the examples
-    changes a digit that is shown.
+    The range applies to the mean average precision of answers without confidences (`constant_scores` and `tie_spread`
+    of `metrics/mean_ap`). The text is empty for every other metric, if a repetition has different confidences, and if
+    no order changes a digit that is shown.
     """
     spreads: list[Mapping[str, Any]] = []
     for entry in results.details:
@@ -323,9 +328,9 @@ def tie_spread(results: Results) -> str:
 
 
 def summary_line(results: Results, label: str = "") -> str:
-    """Return one line: the primary score, its spread, the coverage, the effect of the order of examples, odd answers.
+    """Return a line with the primary score, its spread, the coverage, the effect of the example order, and odd answers.
 
-    `label` is the model's label in comparisons; by default its own name.
+    `label` is the model's label in comparisons. The default is its own name.
     """
     if results.stopped is not None:
         return stopped_line(results, label or results.model.label)
@@ -342,14 +347,14 @@ def summary_line(results: Results, label: str = "") -> str:
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
         f"{results.dataset.benchmark}/{results.dataset.task}, {label or results.model.label}: "
-        f"{results.primary} {decimal(metric.mean)}{std} over {len(metric.repetitions)} run(s), "
+        f"{results.primary} {decimal(metric.mean)}{std} over {len(metric.repetitions)} repetition(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){dropped}{incomplete}, "
         f"wording {results.prompts.wording}{options}{order}{''.join(f'; {note}' for note in results.notes_in_words)}"
     )
 
 
 def stopped_line(results: Results, label: str) -> str:
-    """Return one line on a run that stopped early: its interval and its decision, and no score."""
+    """Return a line on a run that stopped early. It has the interval and the decision, and no score."""
     stopped, coverage = results.stopped, results.coverage
     assert stopped is not None
     level = f"{100 * (1 - stopped.alpha / stopped.tasks):.3g}%"
@@ -374,6 +379,6 @@ def read_results(path: str | Path) -> Results:
     """Read and check `results.json`.
 
     Raises:
-        DataError: the file is missing, too large, or breaks the schema; names the field.
+        DataError: the file is missing, too large, or breaks the schema. The message names the field.
     """
     return read_model(path, Results, what="no results here", remedy="run `barista-bench score`")

@@ -1,5 +1,6 @@
-"""Read the samples of a run folder: parse each answer again, compare it with the reference, compute scores and
-intervals.
+"""Read the samples of a run folder.
+
+Each answer is parsed again and compared with the reference. Then scores and intervals are computed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ScoredSample:
-    """One sample with its answer parsed again: `prediction` is None if there is no readable answer.
+    """One sample with its answer parsed again. `prediction` is None if there is no readable answer.
 
     `scores` are empty if the sample does not count. `counts_unanswered` is `Task.counts_provider_errors`.
     """
@@ -53,32 +54,30 @@ class ScoredSample:
 
     @property
     def name(self) -> tuple[str, int]:
-        """Return example id and repetition."""
+        """Return the example id and the repetition."""
         return self.example.example_id, self.record.repetition
 
     @property
     def is_counted(self) -> bool:
-        """Whether scores include it: an answer arrived, or a missing answer counts as unreadable."""
+        """Return whether scores include the sample: an answer arrived, or a missing answer counts as unreadable."""
         return self.record.is_finished or (self.counts_unanswered and self.record.status is Status.INFRA_ERROR)
 
     @property
     def oddity(self) -> str | None:
-        """Return an oddity of an answer: its `note`, or that it consists only of reasoning, wherever that was
-        removed.
-        """
+        """Return what is odd about an answer: its `note`, or that it consists only of reasoning."""
         record = self.record
         is_thoughts = record.finish_reason == "stop" and record.reasoning and not (record.text or "").strip()
         return record.note or (ALL_REASONING if is_thoughts else None)
 
     @property
     def as_scored(self) -> Scored:
-        """Return the sample as a task's statistics take it."""
+        """Return the sample in the form that a task's statistics take."""
         return Scored(self.example, self.prediction)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRun:
-    """The samples of a run folder, parsed but not scored, including those with hidden references."""
+    """The samples of a run folder, parsed but not scored. Samples with hidden references are included."""
 
     folder: Path
     description: RunDescription
@@ -87,15 +86,15 @@ class ReadRun:
     samples: tuple[ScoredSample, ...]
     reading: Reading
     left_out: int
-    """Finished records in the logs that are not of this run."""
+    """Number of finished records in the logs that do not belong to this run."""
 
 
 TaskOptions: TypeAlias = Mapping[str, object] | None
-"""Options of the task by which answers are read, and `READINGS`; None for those that the run was started with."""
+"""Task options and `READINGS` for reading the answers. None means the options of the run's start."""
 
 
 def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ReadRun:
-    """Return the samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
+    """Return the samples of a run folder without writing files. Arguments and errors are the same as for `score`."""
     folder = Path(folder)
     description = read_run(folder)
     reading, task_options = split_options(options or {}, description.identity.model)
@@ -114,19 +113,19 @@ def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, 
             "again"
         )
     if not description.imported:
-        # The log of an imported run has the original order, on which the release's scores depend.
+        # The log of an imported run keeps the original order, since the release's scores depend on it.
         order = {example_id: position for position, example_id in enumerate(by_example)}
         records.sort(key=lambda record: (order[record.example_id], record.repetition))
     samples = []
     for example_id, answers in groupby(records, lambda record: record.example_id):
-        readings: dict[str, Prediction | ParseError] = {}  # repetitions often give one answer
+        readings: dict[str, Prediction | ParseError] = {}  # repetitions often give the same answer
         example = by_example[example_id]
         samples += [read_sample(task, reading.box_format, example, each, readings) for each in answers]
     return ReadRun(folder, description, task, examples, tuple(samples), reading, log_reader.left_out)
 
 
 def run_task(description: RunDescription, options: Mapping[str, object]) -> Task:
-    """Return the task of a run as it was asked, to be read and scored with `options`.
+    """Return the task as the run asked it, with `options` for reading and scoring.
 
     Raises:
         ConfigError: an option is unknown or belongs to the run, or the task now has another version.
@@ -154,15 +153,16 @@ def run_task(description: RunDescription, options: Mapping[str, object]) -> Task
 
 
 def refuse_unfetched(task: type[Task], chosen: Mapping[str, object], *, known: Collection[str] = ()) -> None:
-    """Refuse options of a run folder that would fetch something from the Hub: the folder may come from a stranger.
+    """Refuse options of a run folder that would start a download from the Hub, since the folder may come from a
+    stranger.
 
     Defaults, folders and entries in the Hub client's cache are accepted.
 
     Args:
-        known: names of options that the user gave.
+        known: names of options that the user set.
 
     Raises:
-        ConfigError: there is such an option; names it.
+        ConfigError: there is such an option. The message names it.
     """
     for name in chosen.keys() & task.options.keys() - set(known):
         option, value = task.options[name], str(chosen[name])
@@ -184,12 +184,13 @@ def read_sample(
     record: SampleRecord,
     readings: dict[str, Prediction | ParseError] | None = None,
 ) -> ScoredSample:
-    """Return a logged answer, parsed again but not scored. As in the release, a truncated one counts if it can be read.
+    """Parse a logged answer again, without scoring it.
 
-    If the task's parser raises, the status is `Status.TASK_ERROR` with the error, and does not count against the model.
+    As in the release, a truncated answer counts if it can be read. If the task's parser raises an error, the status is
+    `Status.TASK_ERROR`, and the sample does not count against the model.
 
     Args:
-        readings: parsed answers to the example by their text; this answer is added.
+        readings: maps the text of each answer to the example to its parsed form. This answer is added.
     """
     reading, readings = None, {} if readings is None else readings
     if record.text is not None and record.status is not Status.REFUSED:
@@ -201,8 +202,8 @@ def read_sample(
         except TaskError as error:
             return as_faulty(ScoredSample(example, record, None, counts_unanswered=task.counts_provider_errors), error)
     prediction = reading if isinstance(reading, Prediction) else None
-    was_faulty = record.status is Status.TASK_ERROR and record.text is not None  # in the logs of other harnesses
-    if was_faulty or record.status in (Status.OK, Status.PARSE_ERROR):  # by the current rules, not the logged status
+    was_faulty = record.status is Status.TASK_ERROR and record.text is not None  # in logs of other harnesses
+    if was_faulty or record.status in (Status.OK, Status.PARSE_ERROR):  # by current rules, not the logged status
         reason = reading.reason if isinstance(reading, ParseError) else None
         if record.status is Status.PARSE_ERROR and prediction is None:
             reason = record.error or reason
@@ -213,13 +214,13 @@ def read_sample(
 
 
 def as_faulty(sample: ScoredSample, error: TaskError) -> ScoredSample:
-    """Return the sample as one that the task cannot read or score: it does not count."""
+    """Mark a sample as one that the task cannot read or score. Such a sample does not count."""
     record = msgspec.structs.replace(sample.record, status=Status.TASK_ERROR, error=str(error))
     return replace(sample, record=record, prediction=None, scores={})
 
 
 def mark_faulty(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSample, ...]:
-    """Return all samples; each sample on which the task's statistics fail becomes faulty (`as_faulty`)."""
+    """Return all samples. If the task's statistics fail on a sample, the sample becomes faulty (`as_faulty`)."""
 
     def mark(sample: ScoredSample) -> ScoredSample:
         try:
@@ -234,9 +235,9 @@ def mark_faulty(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSamp
 
 
 def letters_of(task: Task, samples: Iterable[ScoredSample]) -> Letters | None:
-    """Return the letters of readable answers with one choice, to questions with one right choice; None without any.
+    """Count letters over readable answers with one choice to questions with one right choice.
 
-    None too for a task that does not say which choices an answer names.
+    Return None without such answers, or if the task does not define the choices of an answer.
     """
     answered, right = Counter[str](), Counter[str]()
     for sample in samples:
@@ -247,7 +248,7 @@ def letters_of(task: Task, samples: Iterable[ScoredSample]) -> Letters | None:
                 is_lettered = prediction and choices and all(re.fullmatch("[A-Z]", label) for label in choices)
                 of_answer = task.answered_choices(prediction) if prediction and is_lettered else ()
                 of_reference = task.correct_choices(example) if is_lettered else ()
-        except TaskError:  # its statistics report faults
+        except TaskError:  # the task's statistics report the fault
             return None
         if len(of_answer) == len(of_reference) == 1 and of_answer[0] in choices:
             answered[of_answer[0]] += 1
@@ -257,13 +258,13 @@ def letters_of(task: Task, samples: Iterable[ScoredSample]) -> Letters | None:
 
 @dataclass(frozen=True)
 class CountedSamples:
-    """The samples of one repetition of a run that count, compared with the reference once."""
+    """The counted samples of one repetition. Each is compared with the reference only once."""
 
     samples: tuple[ScoredSample, ...]
     resampled: ResampledRun
 
     def subset(self, samples: Iterable[ScoredSample]) -> ResampledRun:
-        """Return the samples of this repetition that are among `samples`, in their order here."""
+        """Return the samples of this repetition that occur in `samples`, in the order of this repetition."""
         places = {self._places.get(sample.name) for sample in samples}
         positions = sorted(place for place in places if place is not None)
         return self.resampled if len(positions) == len(self.samples) else self.resampled.subset(positions)
@@ -274,12 +275,11 @@ class CountedSamples:
 
 
 Counted = Mapping[int, CountedSamples]
-"""The samples that count, by repetition, in order."""
+"""Maps each repetition to its counted samples, in order."""
 
 
 def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, CountedSamples]:
-    """Return the samples that count, each with its scores: the only place where answers are compared with the
-    reference.
+    """Score all samples that count. Only this function compares answers with the reference.
 
     Raises:
         TaskError: the task cannot compute their statistics.
@@ -291,14 +291,14 @@ def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, Co
             resampled = ResampledRun.of(task, [sample.as_scored for sample in group], subject)
             columns = resampled.statistics.scores()
         rows = [*zip(*(values.tolist() for values in columns.values()), strict=True)]
-        scores = {row: dict(zip(columns, row, strict=True)) for row in dict.fromkeys(rows)}  # few are different
+        scores = {row: dict(zip(columns, row, strict=True)) for row in dict.fromkeys(rows)}  # few rows differ
         with_scores = (replace(sample, scores=scores[row]) for sample, row in zip(group, rows, strict=True))
         counted[run] = CountedSamples(tuple(with_scores), resampled)
     return counted
 
 
 def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSample]]:
-    """Return the samples that count, by repetition."""
+    """Group the samples that count by repetition."""
     runs: dict[int, list[ScoredSample]] = {}
     for sample in samples:
         if sample.is_counted:
@@ -309,15 +309,14 @@ def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSampl
 def group_metric(
     task: Task, counted: Counted, group: Iterable[ScoredSample], *, intervals: bool = True
 ) -> MetricValue | None:
-    """Return the primary score of a group of samples, over its repetitions, with its interval over its resampling
-    units.
+    """Return the primary score of a group of samples over repetitions, with an interval over resampling units.
 
     Args:
         counted: all samples of the run that count.
         intervals: whether to compute the interval.
 
     Returns:
-        None if no sample of the group counts, or one of its repetitions lacks the score.
+        The score. None if no sample of the group counts, or if a repetition lacks the score.
     """
     name = task.primary
     by_repetition_index: dict[int, list[ScoredSample]] = defaultdict(list)
@@ -332,7 +331,10 @@ def group_metric(
 
 
 def metric(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> MetricValue:
-    """Return mean and sample standard deviation over repetitions; no deviation if they cover different examples."""
+    """Return the mean and sample standard deviation over repetitions.
+
+    There is no deviation if repetitions cover different examples.
+    """
     return MetricValue(
         mean=statistics.fmean(values),
         std=statistics.stdev(values) if len(values) > 1 and is_even else None,

@@ -1,6 +1,6 @@
-"""Score a run from its sample log, into `results.json`. No model is asked, so scoring again costs nothing.
+"""Score a run from its sample log and write `results.json`. No model is asked, so scoring again is free.
 
-Scores of one run with several sets of options are in separate files of its folder; none overwrites another:
+A run may be scored with several sets of options. Each set has its own files in the run folder:
 
 results.json, scores.jsonl                      with the options that the run was started with
 results.<digest>.json, scores.<digest>.jsonl    with other options (`score --option`); the file names them
@@ -131,20 +131,21 @@ class ScoredRun:
 
 
 def score(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ScoredRun:
-    """Score a run folder: writes `results.json`, and `scores.jsonl` with the scores of every sample.
+    """Score a run folder. Write `results.json`, and `scores.jsonl` with the scores of every sample.
 
-    Scores with other options than the run was started with go to separate files (`runs/score/scoring.py`).
+    If the options differ from the options of the run's start, scores go to separate files (`runs/score/scoring.py`).
 
     Args:
-        folder: made by `run`.
+        folder: a run folder made by `run`.
         data: current location of the dataset, if it has moved (`runs/run_folder.py`).
-        root: current location of the videos of a linked set, likewise.
-        options: task options that replace those of the run; only options that do not change the questions.
+        root: current location of the videos of a linked set, if they have moved.
+        options: task options that replace the options of the run. Only options that do not change the questions are
+            allowed.
 
     Raises:
-        ConfigError: an option is unknown, or belongs to the run.
-        DataError: the folder is not a run, the dataset differs from the run's, no sample is finished, or the task's
-            primary metric is not defined for the finished samples.
+        ConfigError: an option is unknown, or changes the questions.
+        DataError: the folder is not a run, the dataset is not the dataset of the run, no sample is finished, or the
+            task's primary metric is not defined for the finished samples.
     """
     run = _scored_run(folder, data, root, options)
     results_file, scores_file = claim_result_files(run.folder, run.results)
@@ -157,9 +158,9 @@ def score(folder: str | Path, *, data: Place = None, root: Place = None, options
 def read_scored(
     folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None
 ) -> ScoredRun:
-    """Score a run without writing files. Logs the options used, unless they are the defaults and the only ones.
+    """Score a run without writing files. Log the options, unless they are the defaults and no other scores exist.
 
-    `options` None takes the options of the scores saved in the folder (`stored_options`).
+    If `options` is None, use the options of the scores saved in the folder (`stored_options`).
     """
     run = _scored_run(folder, data, root, stored_options(Path(folder)) if options is None else options)
     log_options(run.folder, run.results)
@@ -176,7 +177,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
         except TaskError as error:
             answer_states[example.example_id] = error
     known_count = len(answer_states) - list(answer_states.values()).count(False)
-    # If all answers are hidden, the task's own error explains it and the remedy.
+    # If all answers are hidden, the task's own error explains the cause and the remedy.
     samples = tuple(
         as_faulty(sample, answer_state) if isinstance(answer_state, TaskError) else sample
         for sample in run.samples
@@ -186,7 +187,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
         log.warning("%s: %d answers are hidden: not scored", folder, len(run.examples) - known_count)
     try:
         counted = counted_samples(run.task, samples)
-    except TaskError:  # a sample that the task cannot score affects no other
+    except TaskError:  # a sample that the task cannot score does not affect other samples
         samples = mark_faulty(run.task, samples)
         counted = counted_samples(run.task, samples)
     faults = [s.record.error for s in samples if s.record.status is Status.TASK_ERROR and s.record.error]
@@ -212,7 +213,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
 
 
 def split_stopped(runs: Iterable[ScoredRun]) -> tuple[list[ScoredRun], list[ScoredRun]]:
-    """Return the runs with a score, and the runs that stopped early and have none."""
+    """Return the runs with a score, and the runs that stopped early and have no score."""
     complete, stopped = list[ScoredRun](), list[ScoredRun]()
     for run in runs:
         (complete if run.results.stopped is None else stopped).append(run)
@@ -222,8 +223,9 @@ def split_stopped(runs: Iterable[ScoredRun]) -> tuple[list[ScoredRun], list[Scor
 def score_tasks(
     opened_tasks: Iterable[OpenedTask], root: Place = None
 ) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
-    """Return the scored tasks of a run, and the errors of tasks that cannot be scored; one failure affects no other
-    task.
+    """Return the scored tasks of a run, and the errors of tasks that cannot be scored.
+
+    A failure does not affect other tasks.
     """
     runs, unscored = [], {}
     for opened_task in opened_tasks:
@@ -235,7 +237,7 @@ def score_tasks(
 
 
 def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known_count: int) -> Results:
-    """Return the results from the samples whose reference is known, of `known_count` examples."""
+    """Compute the results from all samples with a known reference. `known_count` is the number of their examples."""
     description, task, identity = run.description, run.task, run.description.identity
     scored, options, part = [s for s in samples if s.is_counted], other_options(task), description.data.part
     with guard(task, "statistics", f"{len(scored)} samples"):
@@ -282,9 +284,11 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
 
 
 def _stopped_results(run: ReadRun, results: Results, decision: StoppedRun) -> Results:
-    """Return results with the decision instead of figures, which would be biased: it stopped when they looked clear.
+    """Return results with the decision instead of scores.
 
-    Raises DataError if the answers are read by other rules than the decision.
+    Scores would be biased: the run stopped when they looked clear.
+
+    Raises DataError if the answers are read by other rules than for the decision.
     """
     if results.reading or results.options != {**results.options, **run.description.all_options}:
         raise DataError(
@@ -295,7 +299,7 @@ def _stopped_results(run: ReadRun, results: Results, decision: StoppedRun) -> Re
 
 
 def _count_trained_on(run: ReadRun) -> int:
-    """Return how many of the run's videos the model was trained on, by content; the claim in `run.json` is ignored."""
+    """Count the run's videos on which the model was trained, by content. The list in `run.json` is ignored."""
     training = set(run.description.training_videos)
     return len(training.intersection(run.examples.video_hashes().values())) if training else 0
 
@@ -303,13 +307,13 @@ def _count_trained_on(run: ReadRun) -> int:
 def _box_fit(run: ReadRun, samples: Sequence[ScoredSample]) -> BoxFit | None:
     try:
         return box_fit(run.task, run.reading.box_format, samples)
-    except TaskError:  # faults in display only: the code that draws these samples reports them
+    except TaskError:  # affects only display; the code that draws these samples reports the fault
         return None
 
 
 def _compute_metrics(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, MetricValue]:
-    """Return `shared_metrics`, with intervals over resampling units if there are at least two."""
-    # A spread over repetitions describes the model only if all of them answered the same examples.
+    """Return `shared_metrics`, with intervals if there are at least two resampling units."""
+    # A spread over repetitions describes the model only if all repetitions answered the same examples.
     example_sets = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
     by_name = intervals(counted)
     return {
@@ -319,7 +323,10 @@ def _compute_metrics(counted: Counted, details: Sequence[Mapping[str, Json]]) ->
 
 
 def shared_metrics(details: Sequence[Mapping[str, Json]]) -> dict[str, list[float]]:
-    """Return every number that all repetitions have, in their order; `details` are the published scores of each."""
+    """Return the values of every number that all repetitions have, in order.
+
+    `details` holds each repetition's scores.
+    """
     return {
         name: [cast("float", detail[name]) for detail in details]
         for name, value in details[0].items()
@@ -328,7 +335,10 @@ def shared_metrics(details: Sequence[Mapping[str, Json]]) -> dict[str, list[floa
 
 
 def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, key: str) -> dict[str, Breakdown]:
-    """Return the primary score by value of a metadata key, without values for which a repetition lacks the score."""
+    """Return the primary score by value of a metadata key.
+
+    Values for which a repetition lacks the score are left out.
+    """
     groups: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in samples:
         groups[str(sample.example.metadata.get(key))].append(sample)
@@ -360,13 +370,14 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Prices) -> Ti
 
 
 def session_seconds(folder: Path) -> list[dict[str, float]]:
-    """Return the seconds by stage of every start of a run. A damaged line loses only its seconds, and is reported."""
+    """Return the seconds per stage for every start of a run. A damaged line is skipped with a warning."""
     return [session.seconds for session in _sessions(folder)]
 
 
 def session_dates(folder: Path) -> list[str]:
-    """Return the days, as YYYY-MM-DD in UTC, on which starts of a run ended, in order; starts without a date are left
-    out.
+    """Return the days on which starts of a run ended, in order, as YYYY-MM-DD in UTC.
+
+    Starts without a date are left out.
     """
     return sorted({session.ended[:10] for session in _sessions(folder) if session.ended})
 
@@ -402,7 +413,7 @@ def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
 
 
 def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
-    """Return the files for these scores, and for the scores of every sample."""
+    """Return the path for these results, and the path for the scores of every sample."""
     is_own = not results.reading and {**results.options, **read_run(folder).all_options} == results.options
     return _result_paths(folder) if is_own else _result_paths(folder, results)
 
@@ -410,8 +421,8 @@ def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
 def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
     """Return `result_files` for writing.
 
-    A run may be started again with other options: existing files with the target's or the moved scores' names are
-    renamed first. Files that cannot be read are replaced.
+    If a run was started again with other options, existing files may hold scores with the earlier options. Such files
+    are renamed first. Unreadable files are replaced.
     """
     by_own_options, targets = _result_paths(folder), result_files(folder, results)
     with suppress(DataError):
@@ -422,7 +433,7 @@ def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
 
 
 def _result_paths(folder: Path, results: Results | None = None) -> tuple[Path, Path]:
-    """Return the files of results and of scores for the run's own options, or for the options of `results`."""
+    """Return the paths of results and sample scores, for the options of `results` or the run's own options."""
     suffix = "" if results is None else f".{digest({**results.options, **results.reading})[:_DIGITS]}"
     return folder / f"results{suffix}.json", folder / f"scores{suffix}.jsonl"
 
@@ -434,10 +445,10 @@ def _rename(files: tuple[Path, Path], names: tuple[Path, Path]) -> None:
 
 
 def stored_options(folder: Path) -> Mapping[str, Any]:
-    """Return the options of the scores in a folder; without scores, or with several sets, the run's own options.
+    """Return the options of the scores in a folder. With no set of scores, or several, return the run's own options.
 
     Raises:
-        DataError: the only saved scores are damaged; names the field.
+        DataError: the only saved scores are damaged. The message names the field.
     """
     files = _stored_results(folder)
     if len(files) != 1 or files[0].name == RESULTS_FILE:
@@ -448,10 +459,10 @@ def stored_options(folder: Path) -> Mapping[str, Any]:
 
 
 def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list[dict[str, object] | None]:
-    """Return, for each run, the options that its task has; None if it has none of them.
+    """Return, for each run, the options in `options` that its task has, or None if it has none.
 
     Raises:
-        ConfigError: no task here has one of the options.
+        ConfigError: no task here has an option of this name.
         DataError: a folder is not a run.
     """
     if not options:
@@ -468,7 +479,7 @@ def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list
 
 
 def log_options(folder: Path, results: Results) -> None:
-    """Log the options used to read a folder, if they are not the task's defaults or the folder has other scores."""
+    """Log the options of these scores if they are not the task's defaults, or if the folder has other scores."""
     others = [path.name for path in _stored_results(folder) if path != result_files(folder, results)[0]]
     options = ", ".join(filter(None, (results.comparability.options_in_words, results.reading_in_words)))
     if options or others:

@@ -1,7 +1,7 @@
-"""The record of a run that stopped as soon as a question about it was decided.
+"""The record of a run that stopped as soon as a question about its score was decided.
 
-The score of a stopped run is biased: it stopped when the score looked clear. So the record has an interval and no
-score. Imports little, since a leaderboard Space reads it.
+The score of a stopped run is biased, because the run stopped when the score looked clear. So the record has an interval
+and no score. This module imports little, since a leaderboard Space loads it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ GoalKind: TypeAlias = Literal["decided", "above", "within", "decided-over-videos
 
 
 class StoppedRun(Strict):
-    """A decision, and the data that it is based on.
+    """A decision and its basis.
 
-    `target` is the score of `against`, the threshold of `above`, or the half width of `within`. [low, high] holds the
-    score on all `examples` with probability 1 - `alpha` / `tasks`, however often one looked. `counted` are the examples
-    that the decision is based on, each with all its repetitions; `tasks` the number of tasks that share `alpha`.
-    `condition` is an assumption that the decision needs, in words; empty for none.
+    `target` is the score of `against`, the threshold of `above`, or the half width of `within`. [low, high] contains
+    the score on all `examples` with probability 1 - `alpha` / `tasks`, regardless of the number of looks. `counted` is
+    the number of examples behind the decision, each with all its repetitions. `tasks` is the number of tasks that share
+    `alpha`. `condition` is an assumption of the decision in words, or empty.
     """
 
     until: GoalKind
@@ -44,7 +44,7 @@ class StoppedRun(Strict):
     condition: Line = ""
 
     def sentence(self, label: str) -> str:
-        """Return the decision in words; `label` names the run's model."""
+        """Return the decision in words. `label` names the run's model."""
         answers = f"{self.counted * self.repetitions:,} answers"
         condition = f" ({self.condition})" if self.condition else ""
         if self.until == "decided-over-videos":
@@ -70,6 +70,6 @@ def write_decision(folder: Path, decision: StoppedRun) -> None:
 
 
 def read_decision(folder: Path) -> StoppedRun | None:
-    """Return the decision of a folder; None if there is none. Raises DataError if the file is damaged."""
+    """Return the decision in a folder, or None without a decision. Raises DataError if the file is damaged."""
     path = folder / DECISION_FILE
     return read_model(path, StoppedRun, what="no decision", remedy="start the run again") if path.exists() else None

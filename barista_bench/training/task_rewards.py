@@ -1,0 +1,247 @@
+"""Every task that a model answers in text, as a reward function for reinforcement learning.
+
+    reward = task_reward("relations")
+    GRPOTrainer(model, reward_funcs=[reward], train_dataset=rows, ...)
+
+`rows` come from `barista-bench export --format prompts`. A reward is the weighted mean of its parts, each 0 to 1:
+
+* `format`: the answer is only what the prompt asks for: readable, no entry left out, and JSON without other text where
+  the prompt asks for JSON;
+* `parsed`: the task's parser reads it;
+* `score`: the task's sample score, as `barista-bench score` computes it. An unreadable answer scores as there;
+* `earned`: counts in the mean in place of `score`. They differ only where a score lets an answer list everything. F1 of
+  choices: naming all choices earns 0, the right answer 1, others in proportion. Recall of relations and F1 of steps
+  (which later steps overwrite): an answer with more entries than the reference earns less in proportion;
+* `grounded` (EgoCoT): the rationale of a right answer, checked against the evidence: the fraction of expected facts
+  that its claims name, and 0 if the evidence contradicts a claim.
+
+No part asks a judge, and none depends on other answers of the batch.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+import numpy as np
+
+from barista_bench.benchmarks import task_class
+from barista_bench.benchmarks.egocot.cot import Cot
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.guarding import guard, note_fault
+from barista_bench.core.task import Example, Json, Prediction, Scored, Task
+from barista_bench.data.manifest import DEFAULT_BENCHMARK
+from barista_bench.errors import ConfigError, TaskError
+from barista_bench.models.answers import split_reasoning
+from barista_bench.training.reward_rows import RowReference, read_reference, refuse_untrainable
+
+log = logging.getLogger(__name__)
+Parts = Mapping[str, float]
+"""The parts of one reward by name, each 0 to 1."""
+DEFAULT_WEIGHTS: Mapping[str, float] = {"format": 0.1, "parsed": 0.1, "score": 1.0, "grounded": 0.2}
+_LISTED = {"f1_50": "segments", "recall_at_50": "relations"}
+"""Scores that do not count wrong entries, and the entries, by their name in reference and answer."""
+_FENCE = re.compile(r"\A```(?:json)?\n(.*)\n```\Z", re.DOTALL)
+
+
+def task_reward(
+    name: str,
+    *,
+    benchmark: str = DEFAULT_BENCHMARK,
+    weights: Mapping[str, float] = DEFAULT_WEIGHTS,
+    options: Mapping[str, object] | None = None,
+) -> TaskReward:
+    """Return the reward function of one task.
+
+    Args:
+        name: the task, such as `relations`.
+        benchmark: of the task.
+        weights: of the parts; a part without a weight does not count.
+        options: of the task, as for `score`, such as `{"matcher": "synonyms"}`.
+
+    Raises:
+        ConfigError: there is no such task, option or part, or no text answers the task.
+    """
+    return TaskReward(task_class(benchmark, name), weights, options or {})
+
+
+class TaskReward:
+    """Computes the rewards of a batch of answers to one task. `__name__` is the task's, for the trainer's log."""
+
+    def __init__(self, kind: type[Task], weights: Mapping[str, float], options: Mapping[str, object]) -> None:
+        self._kind, self._options, self._tasks = kind, dict(options), dict[str, Task]()
+        task = self._task_of(str(options.get("protocol", "release")))
+        refuse_untrainable(task)
+        self.part_names = ("format", "parsed", "score", *(("grounded",) if isinstance(task, Cot) else ()))
+        """The parts with weights."""
+        if unknown := set(weights) - set(DEFAULT_WEIGHTS):
+            raise ConfigError(f"weights: no part {min(unknown)!r}. Fix: use {', '.join(DEFAULT_WEIGHTS)}")
+        self.weights = {name: float(weights.get(name, 0.0)) for name in self.part_names}
+        if min(self.weights.values()) < 0 or not 0 < sum(self.weights.values()) < float("inf"):
+            raise ConfigError(f"weights {dict(weights)} give no mean. Fix: give weights above 0")
+        self.__name__ = kind.name if kind.benchmark == DEFAULT_BENCHMARK else f"{kind.benchmark}_{kind.name}"
+
+    def __call__(
+        self,
+        prompts: Sequence[Any] | None = None,
+        completions: Sequence[Any] = (),
+        *,
+        reference: Sequence[str],
+        log_metric: Callable[[str, float], None] | None = None,
+        **_: object,
+    ) -> list[float | None]:
+        """Return a reward, 0 to 1, for each answer; None for rows of other tasks, and where the task itself fails.
+
+        Args:
+            prompts: not used.
+            completions: N answers: texts, or conversations whose last turn is the answer.
+            reference: N references of the rows.
+            log_metric: receives the mean of each part.
+
+        Raises:
+            ConfigError, DataError: a reference is unreadable, or of another version of the task.
+        """
+        parts = self.parts(list(map(answer_text, completions)), list(map(read_reference, reference)))
+        known = [each for each in parts if each is not None]
+        if log_metric is not None and known:
+            for name in self.part_names:
+                log_metric(f"{self.__name__}/{name}", float(np.mean([each[name] for each in known])))
+        return [None if each is None else self.total(each) for each in parts]
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Return the errors that the task itself raised, each once."""
+        return tuple(fault for task in self._tasks.values() for fault in task.faults)
+
+    def total(self, parts: Parts) -> float:
+        """Return the weighted mean of the parts of one answer, with `earned` in place of `score`."""
+        counted = {**parts, "score": parts["earned"]}
+        return sum(weight * counted[name] for name, weight in self.weights.items()) / sum(self.weights.values())
+
+    def parts(self, answers: Sequence[str], references: Sequence[RowReference]) -> list[Parts | None]:
+        """Return the parts of each of N answers, without reasoning tags; None as for a reward."""
+        parts: list[Parts | None] = [None] * len(answers)
+        for protocol in dict.fromkeys(reference.protocol for reference in references):
+            task = self._task_of(protocol)
+            indices = [
+                index
+                for index, reference in enumerate(references)
+                if reference.protocol == protocol and self._is_own(reference)
+            ]
+            examples = [references[index].example for index in indices]
+            task.refuse_others(examples)
+            read = [
+                self._read(task, answers[index], example, BoxFormat.parse(references[index].box_format))
+                for index, example in zip(indices, examples, strict=True)
+            ]
+            for index, sample in zip(indices, _scores(task, read), strict=True):
+                parts[index] = sample and _parts_of(task, *sample, answers[index])
+        return parts
+
+    def _is_own(self, reference: RowReference) -> bool:
+        if (reference.benchmark, reference.task) != (self._kind.benchmark, self._kind.name):
+            return False
+        if reference.version != self._kind.version:
+            raise ConfigError(
+                f"{reference.example_id}: was exported as version {reference.version} of the task, which is now "
+                f"{self._kind.version}. Fix: export the rows again"
+            )
+        return True
+
+    def _task_of(self, protocol: str) -> Task:
+        if protocol not in self._tasks:
+            own = {"protocol": protocol} if "protocol" in self._kind.options else {}
+            self._tasks[protocol] = self._kind(options={**own, **self._options})
+        return self._tasks[protocol]
+
+    @staticmethod
+    def _read(task: Task, answer: str, example: Example, box_format: BoxFormat) -> Scored | None:
+        try:
+            with guard(task, "parse", example):
+                reading = task.parse(answer, example.inputs, box_format)
+        except TaskError as error:
+            note_fault(task, str(error))
+            return None
+        return Scored(example, reading if isinstance(reading, Prediction) else None)
+
+
+def answer_text(completion: object) -> str:
+    """Return the answer of a completion, without reasoning: the text, or the text of the last turn.
+
+    >>> answer_text([{"role": "assistant", "content": "<think>Left?</think>right"}])
+    'right'
+    """
+    content: object = completion
+    if isinstance(completion, list):
+        content = completion[-1].get("content") if completion and isinstance(completion[-1], dict) else ""
+    if isinstance(content, list):
+        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return split_reasoning(content)[1] if isinstance(content, str) else ""
+
+
+_ScoredSample = tuple[Scored, float]
+
+
+def _scores(task: Task, samples: Sequence[Scored | None]) -> list[_ScoredSample | None]:
+    """Return each sample with its sample score; None where the task fails."""
+    known = [sample for sample in samples if sample is not None]
+    if not known:
+        return [None] * len(samples)
+    try:
+        with guard(task, "statistics", f"{len(known)} answers"):
+            scores = iter(task.statistics(known).scores()[task.sample_score].tolist())
+    except TaskError as error:
+        if len(samples) == 1:
+            note_fault(task, str(error))
+            return [None]
+        return [_scores(task, [sample])[0] for sample in samples]
+    return [None if sample is None else (sample, next(scores)) for sample in samples]
+
+
+def _parts_of(task: Task, sample: Scored, score: float, answer: str) -> Parts:
+    prediction = sample.prediction
+    parts = {
+        "format": float(prediction is not None and not prediction.dropped and _is_bare(task, sample.example, answer)),
+        "parsed": float(prediction is not None),
+        "score": score,
+        "earned": _earned(task, sample, score),
+    }
+    if isinstance(task, Cot):
+        parts["grounded"] = _grounded(task, sample)
+    return parts
+
+
+def _earned(task: Task, sample: Scored, score: float) -> float:
+    example, prediction = sample.example, sample.prediction
+    if prediction is not None and (entries := _LISTED.get(task.sample_score)):
+        wanted, answered = (len(cast("list[Json]", fields[entries])) for fields in (example.target, prediction.value))
+        return score * min(1.0, wanted / max(1, answered))
+    right, choices = len(task.correct_choices(example)), len(task.choices(example))
+    if task.sample_score != "f1" or not 0 < right < choices:
+        return score
+    everything = 2 * right / (right + choices)
+    return max(0.0, (score - everything) / (1 - everything))
+
+
+def _is_bare(task: Task, example: Example, answer: str) -> bool:
+    """Whether an answer is JSON without other text, if the prompt asks for JSON; a code fence is accepted."""
+    if task.answer_schema(example) is None:
+        return True
+    fenced = _FENCE.match(answer.strip())
+    try:
+        msgspec.json.decode(fenced[1] if fenced else answer)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    return True
+
+
+def _grounded(task: Cot, sample: Scored) -> float:
+    """Return 0 for wrong answers: otherwise a rationale pays that describes the video and argues for any letter."""
+    prediction = sample.prediction
+    if prediction is None or task.answered_choices(prediction) != task.correct_choices(sample.example):
+        return 0.0
+    check = task.check(sample.example, prediction)
+    return 0.0 if check.is_contradicted else check.recall or 0.0

@@ -88,12 +88,14 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
     (--config). Start the command under `accelerate launch` to distribute complete videos over processes.
     """
     from barista_bench.runs.ask.runner import estimate, estimate_text, run_config
+    from barista_bench.runs.ask.sweep import sweep_configs
 
     dry_run = flags.pop("dry_run")
     with exit_on_error():
         config = resolve_flags(RunConfig, flags)
         if dry_run:
-            print_result(*estimate_text(estimate(config)).split("\n"))
+            for label, one in sweep_configs(config) if config.sweep else [("", config)]:
+                print_result(*filter(None, [label]), *estimate_text(estimate(one)).split("\n"))
             return
         _offer_preflight(config)
         if config.sweep:

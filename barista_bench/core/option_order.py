@@ -22,7 +22,7 @@ from barista_bench.core.statistics import Floats, Metrics, SampleStatistics
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 
-NAME, AS_BUILT = "order", "as_built"
+NAME, AS_BUILT, CIRCULAR = "order", "as_built", "circular"
 MOST_ROTATIONS = 5
 """The maximum number of rotations that `circular` asks. For questions with more choices, it asks this many, evenly
 spread.

@@ -62,6 +62,11 @@ def check_answers(run: ScoredRun, published: str | Path | None = None) -> None:
     _check_wording(run.task, where)
     if described.imported and not is_imported(run.task):
         raise DataError(f"{where}: imported: this run was asked here. Fix: run again")
+    if "shots" in described.identity.model.settings:
+        raise DataError(
+            f"{where}: identity.model.settings.shots: no leaderboard takes worked examples. "
+            "Fix: submit a run without --shots"
+        )
     if is_imported(run.task):
         check_log(log_files(run.folder), {sample.record.key: _line(sample.record) for sample in run.samples}, _REMEDY)
         return

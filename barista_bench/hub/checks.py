@@ -248,6 +248,8 @@ def check_results(results: Results, where: str) -> None:
     is_hash = _SHA256.fullmatch(results.dataset.content_hash) is not None
     require(is_hash, f"{where}: dataset.content_hash: is not a SHA-256", _SCORE)
     require(results.stopped is None, f"{where}: stopped early, and has no score", "start the run without --until")
+    part = results.dataset.part
+    require(part is None, f"{where}: dataset.part: is a part of the set, which has no rank", "run the whole set")
     check_numbers(results, where)
 
 

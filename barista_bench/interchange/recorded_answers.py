@@ -14,6 +14,8 @@ from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers, get_benchmark, get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
+from barista_bench.core.model_names import AIDED
+from barista_bench.core.option_order import ROTATION_OF
 from barista_bench.core.prompt import PromptTexts, hash_name
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
@@ -189,6 +191,17 @@ def write_submission_file(
     samples = [s for s in own_run.samples if s.record.repetition == repetition and s.record.is_finished]
     if not samples:
         raise DataError(f"{folder}: run {repetition} has no finished sample. Fix: finish it, or name another run")
+    is_rotated = any(ROTATION_OF in example.metadata for example in own_run.examples.examples)
+    if is_rotated or own_run.description.identity.model.name.startswith(f"{AIDED}:"):
+        raise DataError(
+            f"{folder}: answers changed questions: rotated choices, an aid or a view. Fix: start a new run without them"
+        )
+    part = own_run.description.data.part
+    if part is not None and not allow_incomplete:
+        raise DataError(
+            f"{folder}: was run on {len(part.ids)} of {part.of} questions ({part.words}). "
+            "Fix: start a new run of all, or use --allow-incomplete"
+        )
     limit = own_run.description.data.limit
     if limit is not None and not allow_incomplete:
         raise DataError(

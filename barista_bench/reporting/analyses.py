@@ -192,10 +192,12 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
 def tier(run: ScoredRun) -> int:
     """Return 0 for ranked models, 1 for models trained on videos of these examples, 2 for people, or 3 for baselines.
 
-    A baseline answers from the examples themselves, or is a model that sees less or is told more than other models.
+    A baseline answers from the examples themselves, or is a model that sees less or is told more than other models,
+    such as worked examples. A log that was read again has no rank: that reading was chosen after the scores were seen.
     """
     name = run.results.model.name
-    if name in SCRIPTED or name.partition(":")[0] in ALTERED:
+    is_altered = name.partition(":")[0] in ALTERED or "shots" in run.results.model.settings
+    if name in SCRIPTED or is_altered or run.results.reading:
         return 3
     return 2 if name.startswith(f"{HUMAN}:") else int(bool(run.results.trained_on))
 

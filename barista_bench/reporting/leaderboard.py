@@ -53,8 +53,10 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
     """
     labels = list(dict.fromkeys(label for task in tasks for label in task.runs))
     tiers = {label: max(tier(task.runs[label]) for task in tasks if label in task.runs) for label in labels}
-    ranks_by_task = [_ranks(task, tiers) for task in tasks]
-    ahead = [_models_ahead(task, tiers) for task in tasks]
+    parts = [task for task in tasks if any(run.results.dataset.part for run in task.runs.values())]
+    ranked_tasks = [task for task in tasks if task not in parts] or tasks  # a part of a set counts in no mean rank
+    ranks_by_task = [_ranks(task, tiers) for task in ranked_tasks]
+    ahead = [_models_ahead(task, tiers) for task in ranked_tasks]
 
     def order(label: str) -> tuple[int, int, float, float]:
         models_ahead = sum(by_label.get(label, len(labels)) for by_label in ahead)
@@ -64,7 +66,7 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
         return tiers[label], -len(known_ranks), (known_ranks and mean_rank(known_ranks)) or 0.0, models_ahead
 
     names = [f"{task.name}: {score_heading(next(iter(task.runs.values())))}" for task in tasks]
-    has_ranks = len(tasks) > 1 and sum(not tiers[label] for label in labels) > 1
+    has_ranks = len(ranked_tasks) > 1 and sum(not tiers[label] for label in labels) > 1
     columns = (*text_columns("model"), *number_columns("", *([MEAN_RANK] if has_ranks else []), *names))
     rows: list[Row] = []
     for label in sorted(labels, key=order):

@@ -19,6 +19,7 @@ def stopped_table(runs: Sequence[ScoredRun]) -> Table | None:
             label, dataset = labels[run.folder], run.results.dataset
             about = (label, f"{dataset.benchmark} / {words(dataset.task)}", words(stopped.metric))
             counted = f"{number(stopped.counted)} of {number(stopped.examples)} examples"
+            counted += f", a part of the set ({dataset.part.words})" if dataset.part else ""
             rows.append((*about, stopped.low, stopped.high, counted, stopped.sentence(label)))
     columns = (
         *text_columns("model", "task", "metric"),

@@ -46,6 +46,8 @@ class ModelInfo(Strict):
         return f"{name} + {shots} shots" if isinstance(shots, int) else name
 
 
+DECISION_FILE = "decision.json"
+"""The decision of a run that stopped early; in a run folder, and in the folder of a judge."""
 MAX_FILE = 2**20
 """Maximum bytes of a price file."""
 _Price = Annotated[float, Field(ge=0, le=1e9)]

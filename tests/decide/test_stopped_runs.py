@@ -17,9 +17,10 @@ from barista_bench.models.base import ScriptedModel
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.decide.order import AskingOrder
+from barista_bench.runs.described import DECISION_FILE
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import read_scored, score
-from barista_bench.runs.score.stopping import DECISION_FILE, read_decision
+from barista_bench.runs.score.stopping import read_decision
 from tests.decide.conftest import TASK, Asks, skilled
 from tests.kills import in_child
 from tests.runs.made_logs import read_folder

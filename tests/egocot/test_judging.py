@@ -41,11 +41,14 @@ def dataset(mini_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make_run(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    def make(answer: Callable[[str, int], str], *, repetitions: int = 2, split: str = "dev") -> Path:
+    def make(
+        answer: Callable[[str, int], str], *, repetitions: int = 2, split: str = "dev", **settings: object
+    ) -> Path:
         model = ScriptedModel("student", answer)
         monkeypatch.setattr(runner, "load_model", lambda *args, **kwargs: model)
         out = tmp_path / "run"
-        run(dataset, out, benchmark="egocot", task=("cot",), repetitions=repetitions, model="student", split=split)
+        settings = {"repetitions": repetitions, "model": "student", "split": split, **settings}
+        run(dataset, out, benchmark="egocot", task=("cot",), **settings)
         return out
 
     return make
@@ -249,3 +252,19 @@ def test_of_a_run_over_all_splits_only_known_answers_are_scored_and_the_rest_is_
     assert count == len(read_submission(path)) == known + len(hidden)
     with pytest.raises(DataError, match=r"run 1 has no finished sample.*Fix"):
         write_submission_file(folder, tmp_path / "answers.json", 1)
+
+
+def test_answers_to_a_part_of_the_questions_are_no_submission(
+    make_run: Callable[..., Path], dev: list[Example], tmp_path: Path
+) -> None:
+    (tmp_path / "ids.txt").write_text(dev[0].example_id)
+    folder = make_run(said, repetitions=1, example_ids=tmp_path / "ids.txt")
+    with pytest.raises(DataError, match=rf"1 of {len(dev)} questions .*Fix"):
+        write_submission_file(folder, tmp_path / "answers.json")
+    assert write_submission_file(folder, tmp_path / "answers.json", allow_incomplete=True)[1] == 1
+
+
+def test_answers_to_rotated_choices_are_no_submission(make_run: Callable[..., Path], tmp_path: Path) -> None:
+    folder = make_run(said, repetitions=1, option=("order=circular",))
+    with pytest.raises(DataError, match="rotated choices"):
+        write_submission_file(folder, tmp_path / "answers.json", allow_incomplete=True)

@@ -7,7 +7,7 @@ from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.breakdowns import KeyGroups, breakdown_table, key_groups, separation
 from barista_bench.reporting.leaderboard import TaskStanding, leaderboard
 from barista_bench.reporting.view import Report, build_report
-from barista_bench.runs.score.results import Breakdown, MetricValue
+from barista_bench.runs.score.results import Breakdown, MetricValue, PartInfo
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.reporting.made_runs import Fruit, MadeExamples, made_run
 
@@ -115,3 +115,16 @@ def test_metrics_of_a_breakdown_lead_to_their_samples() -> None:
     table = breakdown_table(KeyGroups("kind", {"a b": of(2, one=0.5)}, 0), ["one", "two"], "f1")
     assert table.rows[0][2].query == (("key", "kind"), ("value", "a b"), ("model", "one"))
     assert [cell.text for cell in table.rows[0]] == ["a b", "2", "0.500", "–"]
+
+
+def test_a_part_of_a_set_counts_in_no_mean_rank() -> None:
+    def of_seed(name: str, answer: str) -> ScoredRun:
+        run = answering(name, answer, task=Seed())
+        dataset = run.results.dataset.model_copy(update={"part": PartInfo(words="some", asked=10, of=20)})
+        results = run.results.model_copy(update={"dataset": dataset})
+        return replace(run, results=results, folder=run.folder / "seed")
+
+    whole = [answering("strong", "apple, pear"), answering("weak", "apple")]
+    (board,) = report(*whole, of_seed("strong", "kiwi")).boards
+    assert "mean rank" not in [column.name for column in board.table.columns]
+    assert [row[0].text for row in board.table.rows] == ["strong", "weak"]

@@ -85,7 +85,8 @@ def run_config(
         logs = [stack.enter_context(locked_log(opened_task.folder, shard, launch)) for opened_task in opened_tasks]
         model = model or open_model(config, shard, opened_tasks)
         model, opened_tasks = with_aids(model, config, opened_tasks)
-        model, shots = with_shots(with_less_shown(model, config), config, opened_tasks)
+        model, shots = with_shots(model, config, opened_tasks)
+        model = with_less_shown(model, config)
         task_runs, versions, tells_times = [], getattr(model, "versions", {}), tells_own_times(model.identity)
         for opened_task, sample_log in zip(opened_tasks, logs, strict=True):
             inputs = asked_inputs(opened_task.task, opened_task.examples, model.box_format, timed=tells_times)
@@ -131,8 +132,9 @@ def open_contests(config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> list
     """
     if config.goal is None:
         return []
-    if config.aid:
-        raise ConfigError("until does not go with aid: a diagnosis needs every answer. Fix: leave one of them out")
+    if config.aid or config.view:
+        name = "aid" if config.aid else "view"
+        raise ConfigError(f"until does not go with {name}: a diagnosis needs every answer. Fix: leave one of them out")
     opener = partial(
         open_contest, repetitions=config.repetitions, max_new_tokens=config.max_new_tokens, root=config.root
     )
@@ -291,7 +293,8 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
     model = load_model(config, [(opened.task, opened.examples) for opened in opened_tasks])
     model, opened_tasks = with_aids(model, config, opened_tasks)
-    model, shots = with_shots(with_less_shown(model, config), config, opened_tasks)
+    model, shots = with_shots(model, config, opened_tasks)
+    model = with_less_shown(model, config)
     inner, change = unwrap_ablations(model)
     asker = Asker(model, config, Shard())
     task_runs = [

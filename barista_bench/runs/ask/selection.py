@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from barista_bench.core.example import Example, Status
+from barista_bench.core.option_order import ROTATION_OF
 from barista_bench.data.chosen import ChosenExamples
 from barista_bench.errors import ConfigError, nearest_of
 from barista_bench.files.reading import read_bounded
@@ -127,5 +128,8 @@ def _failed(folder: Path, opened: OpenedTask) -> frozenset[str]:
         raise ConfigError(f"failed_in: {run_folder} is of {run.task.name}, not {task.name}. Fix: name that task")
     repetitions = range(run.description.repetitions)
     answered = {sample.name for sample in run.samples if sample.record.status is Status.OK}
-    names = (example.example_id for example in run.examples.examples)
-    return frozenset(name for name in names if any((name, number) not in answered for number in repetitions))
+    return frozenset(
+        str(example.metadata.get(ROTATION_OF, example.example_id))
+        for example in run.examples.examples
+        if any((example.example_id, number) not in answered for number in repetitions)
+    )

@@ -22,7 +22,7 @@ from barista_bench.data.dataset import ExampleSet, Pictures, open_examples
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ConfigError
 from barista_bench.models import Model, Request
-from barista_bench.models.ablations import with_changed_requests
+from barista_bench.models.ablations import shown_less, with_changed_requests
 from barista_bench.runs.ask.asking import pictures_for
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.log.inputs import AskedInput, asks_in_steps, digest
@@ -121,7 +121,7 @@ def _shots_of_task(model: Model, count: int, seed: int, config: RunConfig, opene
                 raise ConfigError(f"{name}: {example.example_id} {what}. Fix: lower shots, or build a set with more")
             for place in chosen:
                 if place not in made:
-                    made[place] = _shot(model, task, train, place, store)
+                    made[place] = _shot(model, task, train, place, store, config)
             shots[example.example_id] = tuple(made[place] for place in chosen)
     return shots
 
@@ -147,11 +147,14 @@ def _balanced(task: Task, examples: Sequence[Example], seed: int) -> list[int]:
     return [by_label[label][turn] for turn in range(longest) for label in labels if turn < len(by_label[label])]
 
 
-def _shot(model: Model, task: Task, train: ExampleSet, place: int, store: FrameStore) -> Shot:
+def _shot(model: Model, task: Task, train: ExampleSet, place: int, store: FrameStore, config: RunConfig) -> Shot:
     loaded, box_format = train[place], model.box_format
     prompt, answer = _texts(task, loaded.example, box_format)
     content = digest(prompt.as_text(), answer, loaded.media_digest)
-    return Shot(prompt, pictures_for(model, loaded, task, store), answer, content)
+    pictures = pictures_for(model, loaded, task, store)
+    request = Request("", prompt, pictures.images, (), files=pictures.files)
+    request = shown_less(request, config.frames, config.max_side)
+    return Shot(request.prompt, Pictures(request.images, request.files), answer, content)
 
 
 def _texts(task: Task, example: Example, box_format: BoxFormat) -> tuple[Prompt, str]:

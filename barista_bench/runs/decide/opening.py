@@ -9,6 +9,7 @@ import numpy as np
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import guard
+from barista_bench.core.option_order import CIRCULAR, NAME as ORDER
 from barista_bench.core.statistics import Floats, MicroF1, SampleStatistics, SumStatistics
 from barista_bench.core.task import Scored, Task
 from barista_bench.data.dataset import ExampleSet
@@ -53,6 +54,11 @@ def open_contest(
 def refuse_undecidable(task: Task, goal: Goal, repetitions: int) -> None:
     """Raise ConfigError if the task's primary metric cannot be decided early."""
     name = f"{task.benchmark}/{task.name}: {task.primary}"
+    if str(task.chosen.get(ORDER, "")).startswith(CIRCULAR):
+        raise ConfigError(
+            f"{name} of circular choices counts whole questions, and cannot be decided early. "
+            "Fix: leave until out, or order=circular"
+        )
     if task.decided_by is None:
         raise ConfigError(
             f"{name} is neither a mean of sample scores nor a micro F1, so that it cannot be decided early. "

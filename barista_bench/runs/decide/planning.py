@@ -77,6 +77,7 @@ def plan_tasks(runs: Sequence[ScoredRun], difference: float, alpha: float) -> li
 def plan_task(run: ScoredRun, difference: float, alpha: float) -> TaskPlan:
     """Return the plan of a task whose decision may be wrong with probability `alpha`."""
     task, examples = run.task, run.examples
+    refuse_undecidable(task, Goal("decided"), 1)
     if missing := run.results.coverage.missing:
         raise DataError(f"{run.folder}: {missing} samples are missing. Fix: finish this run first")
     tokens = int(str(run.results.generation["max_new_tokens"]))

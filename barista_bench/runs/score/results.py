@@ -62,7 +62,7 @@ _PUBLIC_SETTINGS: Final = frozenset(
         *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
         *("frames_as", "video_times", "box_format", "think_tags", "structured_output", "image_format", "jpeg_quality"),
         *("reasoning", "max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
-        "training_videos",
+        *("training_videos", "frames", "max_side"),
     }
 )
 
@@ -337,8 +337,7 @@ def summary_line(results: Results, label: str = "") -> str:
     metric, coverage = results.metrics[results.primary], results.coverage
     std = f" ± {decimal(metric.std)}" if metric.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
-    part = results.dataset.part
-    incomplete = f" PARTIAL: {part.asked} OF {part.of} EXAMPLES ({part.words})" if part else ""
+    incomplete = _partial(results)
     incomplete += "" if coverage.is_complete else " INCOMPLETE"
     incomplete += f" TRAINED ON {results.trained_on} OF ITS VIDEOS: NO RANK" if results.trained_on else ""
     options = f", {words}" if (words := results.comparability.options_in_words) else ""
@@ -362,8 +361,14 @@ def stopped_line(results: Results, label: str) -> str:
     return (
         f"{results.dataset.benchmark}/{results.dataset.task}, {label}: STOPPED EARLY, no score: {results.primary} "
         f"{stopped.bounds} ({level}, at any time); {stopped.sentence(label)}; "
-        f"{coverage.answered}/{coverage.expected} answered"
+        f"{coverage.answered}/{coverage.expected} answered{_partial(results)}"
     )
+
+
+def _partial(results: Results) -> str:
+    """Return which part of a set was asked; empty for a whole set."""
+    part = results.dataset.part
+    return f" PARTIAL: {part.asked} OF {part.of} EXAMPLES ({part.words})" if part else ""
 
 
 def write_results(results: RecordedMetrics, path: Path) -> None:

@@ -290,10 +290,10 @@ def _stopped_results(run: ReadRun, results: Results, decision: StoppedRun) -> Re
 
     Raises DataError if the answers are read by other rules than for the decision.
     """
-    if results.options != {**results.options, **run.description.all_options}:
+    if results.reading or results.options != {**results.options, **run.description.all_options}:
         raise DataError(
-            f"{run.folder}: stopped early, and was decided by the run's own options. "
-            "Fix: score it without --option, or start the run again without --until"
+            f"{run.folder}: stopped early, and was decided by the run's own options and reading. Fix: score it without "
+            "--option, --box-format and --think-tags, or start the run again without --until"
         )
     return results.model_copy(update={"stopped": decision, "metrics": {}, "breakdowns": {}, "details": []})
 

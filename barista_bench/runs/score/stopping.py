@@ -7,16 +7,15 @@ and no score. This module imports little, since a leaderboard Space loads it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from barista_bench.files.reading import Count, Line, Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
+from barista_bench.runs.described import DECISION_FILE
 
-DECISION_FILE: Final = "decision.json"
-"""File of a decision, in a run folder or in the folder of a judge."""
 GoalKind: TypeAlias = Literal["decided", "above", "within", "decided-over-videos"]
 
 

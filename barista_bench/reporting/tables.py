@@ -85,7 +85,7 @@ def metrics_table(models: Sequence[LabelledResults]) -> Table:
         "Mean ± standard deviation over runs, and below it the 95% interval over resampling units where there is one. "
         "A sample without a readable answer counts as the protocol says."
     )
-    return Table.of("Figures", columns, rows, f"{note} {ties(models)}".strip())
+    return Table.of("Metrics", columns, rows, f"{note} {ties(models)}".strip())
 
 
 def coverage(models: Sequence[LabelledResults]) -> Table:

@@ -81,7 +81,7 @@ def test_the_oracle_answers_all_that_is_built(
         asked = {"benchmark": benchmark, "task": task, "split": "dev" if benchmark == "egocot" else "all"}
         run(tmp_path / "data", tmp_path / task, model="oracle", repetitions=1, **asked)
         results = score(tmp_path / task, options=EXACT.get(benchmark)).results
-        assert results.figures[results.primary].mean == pytest.approx(1.0), task
+        assert results.metrics[results.primary].mean == pytest.approx(1.0), task
 
 
 @pytest.mark.full

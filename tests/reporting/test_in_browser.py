@@ -141,7 +141,14 @@ def test_a_task_has_metrics_failures_and_one_breakdown_and_metrics_lead_to_sampl
     page.locator(".board a.task").click()
     expect(page.locator("main h2")).to_have_text("garden / fruit")
     titles = texts(page, "main > section > h3")
-    assert titles == ["Figures", "Each model and the next", "What went wrong", "By preparation: micro F1", "Samples"]
+    assert titles == [
+        "Metrics",
+        "Each model and the next",
+        "Repetitions",
+        "What went wrong",
+        "By preparation: micro F1",
+        "Samples",
+    ]
     row = page.locator("section", has_text="What went wrong").locator("tr", has_text="format")
     row.locator("td a").first.click()
     expect(page.locator("#by-failure")).to_have_value("format")
@@ -166,7 +173,7 @@ def test_filters_narrow_the_gallery_stand_in_the_address_and_reset(page: Page) -
     shown(page, 4)
     assert page.url.endswith(f"{TASK}?status=not_run")
     page.locator("#by-model").select_option("good")
-    expect(page.locator("#samples .alert")).to_contain_text("No sample passes")
+    expect(page.locator("#samples .alert")).to_contain_text("No sample matches")
     page.go_back()
     shown(page, 4)
     page.locator("#reset").click()

@@ -82,13 +82,13 @@ def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
         press(page, "add here")
         expect(page.get_by_role("button", name=re.compile("state: full: .*drag"))).to_be_attached()
         at_rest(page)
-        look = page.get_by_role("button", name=re.compile("Look at frame"))
+        look = page.get_by_role("button", name=re.compile("Check frame"))
         while look.count():
             frame = doubtful(page)
             look.click()
             at_frame(page, frame)
             page.keyboard.press("y")
-            expect(page.get_by_role("button", name=f"Look at frame {frame}", exact=True)).to_have_count(0)
+            expect(page.get_by_role("button", name=f"Check frame {frame}", exact=True)).to_have_count(0)
         command = shlex.split(page.locator(".next code").inner_text())
     assert command[:3] == ["barista-bench", "annotate", "export"]
     graphs = tmp_path / "graphs"
@@ -114,7 +114,7 @@ def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
         press(page, "polygon")
         drag(page, [(10, 10), (40, 10), (40, 40), (10, 40)], press=False)
         page.keyboard.press("Enter")
-        expect(page.locator("#status")).to_contain_text("Name the category first")
+        expect(page.locator("#status")).to_contain_text("First name a category")
         page.get_by_label("category of the next object").fill("coffee cup")
         press(page, "polygon")
         press(page, "snap")
@@ -243,7 +243,7 @@ def test_objects_are_renamed_split_merged_and_edits_undone(
 
 def doubtful(page: Page) -> int:
     """The frame that is to be looked at next."""
-    return int(page.get_by_role("button", name=re.compile("Look at frame")).inner_text().split()[-1])
+    return int(page.get_by_role("button", name=re.compile("Check frame")).inner_text().split()[-1])
 
 
 @contextmanager
@@ -269,7 +269,7 @@ def test_a_review_that_is_killed_goes_on_with_nothing_lost(
         left = page.locator(".next span")
         expect(left).to_contain_text("doubtful frame")
         count = int(left.inner_text().split()[0])
-        press(page, re.compile("Look at frame"))
+        press(page, re.compile("Check frame"))
         for number in range(2):
             at_frame(page, doubtful(page))
             page.keyboard.press("y")
@@ -286,7 +286,7 @@ def test_a_review_that_is_killed_goes_on_with_nothing_lost(
     with ExitStack() as stack:
         _, address = stack.enter_context(studio_process(video.project, tmp_path / "cache"))
         page = stack.enter_context(page_of(chromium, address, f"#/project/{VIDEO}?frame={frame}"))
-        expect(page.locator("#status")).to_have_text("Your draft of 1 frames is here again.")
+        expect(page.locator("#status")).to_have_text("Your draft of 1 frames was restored.")
         expect(page.locator(".next span")).to_have_text(re.compile(f"^{count - 2} doubtful frame"))
         press(page, f"Accept correction of frame {frame}")
         expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}")

@@ -134,7 +134,7 @@ def test_lines_stand_in_sections_that_say_what_they_are_for(small_kitchen: Path,
         page = watched.page
         page.get_by_role("link", name="Words").click()
         hands = page.get_by_role("region", name="Hands and things")
-        expect(hands).to_contain_text("Relations of hands to things")
+        expect(hands).to_contain_text("Relations between hands and things")
         expect(hands.locator('input.draft-line[value^="  holds:"]')).to_be_visible()
         expect(page.get_by_role("region", name="EgoCoT-Bench").locator("li.proposed").first).to_be_visible()
         comments = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")]

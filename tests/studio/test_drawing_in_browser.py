@@ -89,7 +89,7 @@ def test_a_first_decision_is_undone_and_done_again_by_keys(project: Project, ann
         at_rest(page)
         assert not project.video(VIDEO).accepted().keyframes
         page.keyboard.press("U")
-        expect(page.locator("#status")).to_have_text(f"done again: frame {frame}", timeout=300_000)
+        expect(page.locator("#status")).to_have_text(f"redone: frame {frame}", timeout=300_000)
         at_rest(page)
         page.keyboard.press("p")
         expect(page.locator(".facts-list small").first).to_have_text("draft")
@@ -127,7 +127,7 @@ def test_a_draft_that_cannot_be_kept_is_said_and_kept_later(project: Project, vi
         at_frame(page, min(project.video(VIDEO).asked_segments()))
         page.context.route("**/api/project/draft", lambda route: route.abort())
         draw_box(page, "coffee cup", (20, 20))
-        expect(page.locator(".kept")).to_contain_text("not saved, tried again")
+        expect(page.locator(".kept")).to_contain_text("not saved, trying again")
         page.context.unroute("**/api/project/draft")
         expect(page.locator(".kept")).to_have_text("saved")
     (draft,) = project.video(VIDEO).folder.glob("draft-*.json")

@@ -109,7 +109,7 @@ def test_cards_are_found_filtered_and_sorted_and_the_way_back_leads_to_the_same(
         page.get_by_label("show").select_option("with keyframes to annotate")
         expect(cards).to_have_count(1)
         page.get_by_label("find").fill("nobody")
-        expect(page.get_by_text("No video is like this")).to_be_visible()
+        expect(page.get_by_text("No video matches")).to_be_visible()
         page.get_by_label("find").fill("ANNA")
         page.get_by_role("link", name=VIDEO).click()
         page.locator(".player[data-frame]").wait_for()

@@ -70,9 +70,9 @@ class FrozenFormat:
     Args:
         read: converts a line to an example.
         write: converts an example to a line. The second argument is a sentence that the release freezes with some
-        tasks.
+            tasks.
         parameters: returns the release's parameters of a set, by task name. Raises ConfigError if the release lacks a
-        parameter of the sampling.
+            parameter of the sampling.
         identity: returns the fields in which two examples of the same question agree; None for all fields.
     """
 
@@ -144,20 +144,20 @@ class Benchmark:
         splits: splits of the published sets, in order.
         leaderboards: the splits with a separate leaderboard on the Hub.
         open_release: reads annotations at the first path, with media below the second path. If the second path is None,
-        the media are below the first. `open_release` is None for benchmarks that are derived from a scene graph.
+            the media are below the first. `open_release` is None for benchmarks that are derived from a scene graph.
         frozen_format: how the benchmark's release freezes examples; None if the release freezes no examples.
         released_texts: detects the release's texts in a prompt file; None if these texts are unknown.
         vocabulary: object categories with descriptions, for judges.
         formats: readers of the recorded outputs of other harnesses, by name.
         paper_tables: makes the counterparts of the paper's tables and figures.
         extra_table_tasks: tasks of other benchmarks, as (benchmark, name). `paper_tables` also receives runs of these
-        tasks.
+            tasks.
         set_tables: makes the counterparts of the paper's tables and figures that describe a set, from the set's
-        examples by task. The result is empty if no table applies to the given tasks.
+            examples by task. The result is empty if no table applies to the given tasks.
         compares_sets: True if these tables compare runs over different example sets, such as sets with other frame
-        counts. Otherwise each set has separate tables.
+            counts. Otherwise each set has separate tables.
         submission: writes the file for the benchmark's leaderboard from one run's samples, and returns the file's path.
-        Raises DataError for unsuitable samples.
+            Raises DataError for unsuitable samples.
     """
 
     name: str

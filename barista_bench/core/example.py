@@ -282,10 +282,10 @@ class Visibility(TypedFields):
 
     Attributes:
         area: fraction of the frame, 0 to 1, that the box of an object covers at the moments asked about. The smallest
-        box counts.
+            box counts.
         seconds: seconds in the shown frames for which an object is visible. The object with the shortest time counts.
         hidden: fraction of an object's median mask area that is missing at the moments asked about, 0 to 1. The largest
-        fraction counts.
+            fraction counts.
     """
 
     area: float | None

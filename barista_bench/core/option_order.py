@@ -102,7 +102,7 @@ class QuestionStatistics(SampleStatistics):
     Args:
         questions: statistics of Q questions.
         numbers: (S,) the number of the question of each sample. The samples are in the order of the questions, and
-        every question has a sample.
+            every question has a sample.
     """
 
     def __init__(self, questions: SampleStatistics, numbers: NDArray[np.int64]) -> None:

@@ -40,7 +40,7 @@ class Sampling:
     Args:
         limit: maximum number of examples, after shuffling; None for all.
         seed: seed of the shuffle and, without another seed, of a task's own choices. None keeps the order of the
-        videos.
+            videos.
         videos: only these videos; None for all.
         preparations: only videos of these preparation types; None for all.
         splits: only videos of these splits; None for all.
@@ -139,17 +139,17 @@ class Option:
 
     Args:
         default: value if the user gives none; its type is the option's type. With None, the option is off and `kind` is
-        its type.
+            its type.
         help: one line for users.
         changes: the thing that depends on the option: the examples of a set, which then record it; the run on any set;
-        the prompt; or scores. Options that change only scores may be changed whenever a run is scored. All other
-        options belong to the run and are stored in its folder.
+            the prompt; or scores. Options that change only scores may be changed whenever a run is scored. All other
+            options belong to the run and are stored in its folder.
         choices: allowed values; empty for any.
         low: minimum.
         high: maximum.
         kind: type of the value, if the default is None.
         fetched_with: for a value that may be fetched from the Hub: the other option, and the value with which the task
-        reads the fetched one.
+            reads the fetched one.
         is_added: True if the option is newer than some runs. Fingerprints then do not contain its default.
     """
 

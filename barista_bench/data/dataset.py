@@ -57,9 +57,9 @@ class LoadedExample:
 
         Args:
             store: caches decoded frames for other examples, and its clock measures `decode`. With None, all frames are
-            decoded.
+                decoded.
             clock: measures `prepare`, the stage in which the task makes images from frames. Stored images need no such
-            stage.
+                stage.
 
         Raises:
             DataError: a frame or an image cannot be decoded, or the video differs from the video in the dataset.
@@ -220,7 +220,7 @@ def open_examples(
         root: folder of the videos of a frozen file or a linked set; None uses the folder recorded by `build`.
         limit: number of examples to open, from the first in the frozen order.
         fetch: whether a request to the Hub for `data`, and a search in a folder that `build` did not make, are allowed.
-        Use False if `data` comes from a run folder, which may be untrusted.
+            Use False if `data` comes from a run folder, which may be untrusted.
 
     Raises:
         DataError, ConfigError: there is no such dataset, config or split.

@@ -58,9 +58,9 @@ def build(source: str | Path, out: str | Path | None = None, **settings: Any) ->
 
     Args:
         source: data root, or a Hub dataset id such as `ramblr/BARISTA`. For other benchmarks, the folder of the
-        annotations.
+            annotations.
         out: folder to write. It may replace an earlier dataset, but no folder with other files. By default, its name is
-        the benchmark's name.
+            the benchmark's name.
         settings: fields of `BuildSettings`, e.g. `configs=["relations"]`, `frames="linked"`, `sampling={"limit": 50}`
             for every task with this setting, or `sampling={"relations": {"frame_step": 100}}` for one.
 

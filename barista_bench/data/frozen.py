@@ -162,7 +162,7 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
         path: JSONL file.
         benchmark: the benchmark of the examples.
         root: the release. It supplies data that a released line omits (masks, frame sizes), see
-        `benchmarks/barista/frozen_line_reader.py`.
+            `benchmarks/barista/frozen_line_reader.py`.
 
     Raises:
         DataError: lines are not examples of a known task, ids repeat, or tasks are mixed. The error names the file, and

@@ -188,7 +188,7 @@ def split_videos(preparations: Mapping[str, str], config_videos: Sequence[frozen
 
     Args:
         config_videos: the videos of each config. If a config has several videos but no test video, one of them becomes
-        a test video.
+            a test video.
 
     >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"})
     {'a': 'test', 'b': 'train', 'c': 'train'}

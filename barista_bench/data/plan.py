@@ -204,7 +204,7 @@ def plan_tasks(
     Args:
         sampled_tasks: the tasks without repeats, each with its sampling.
         split: returns the split of each video id. It gets the preparation type of each video id and, for each task, the
-        videos with candidates.
+            videos with candidates.
         num_proc: number of processes that read videos. It changes only the duration.
         cluster: a cluster that reads videos in place of processes.
         progress: show a progress bar for each of the two passes.

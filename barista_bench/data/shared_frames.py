@@ -37,7 +37,7 @@ class SharedCache(Generic[KeyT, ValueT]):
 
     Args:
         max_bytes: size limit. With 0, nothing is cached, but threads that request the same value at once still share
-        it.
+            it.
         size_of: returns the size of a value in bytes.
 
     Raises:
@@ -73,9 +73,9 @@ class SharedCache(Generic[KeyT, ValueT]):
         Args:
             keys: keys of the requested values.
             make: makes values. It gets the keys to make, and further keys that are worth making on the way. It must
-            return values for all keys of the first kind, and may omit the second kind. Its errors are raised here.
+                return values for all keys of the first kind, and may omit the second kind. Its errors are raised here.
             candidates: returns further keys, best first, for the keys to make. Keys in the cache or in progress are
-            skipped. It is called while the cache is locked, so it must neither block nor call the cache.
+                skipped. It is called while the cache is locked, so it must neither block nor call the cache.
         """
         values: dict[KeyT, ValueT] = {}
         wanted = list(dict.fromkeys(keys))

@@ -223,7 +223,7 @@ def open_source(
 
     Args:
         cache_dir: folder for the Hub's files (in `hub`) and the releases (in `barista_bench`); by default
-        huggingface_hub's cache.
+            huggingface_hub's cache.
         endpoint: address of a Hub other than huggingface.co.
 
     Raises:

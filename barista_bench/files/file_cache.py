@@ -77,7 +77,7 @@ def read_cached(path: Path, stamp: FileStamp, name: str, kind: type[T], make: Ca
     Args:
         stamp: stamp of the file, taken before reading.
         name: name of the content, and of the library that reads the file. For a file below 64 MiB, `make` is always
-        called.
+            called.
         kind: type of the result, checked by msgspec. Arrays are int64 with one dimension, and may be read-only.
     """
     if stamp.size < LARGE or not stamp.is_settled:

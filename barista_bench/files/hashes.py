@@ -29,7 +29,7 @@ def file_sha256(path: Path, *, across_processes: bool = False) -> str:
 
     Args:
         across_processes: reuse a large file's hash in later processes of this user (see `read_cached`). Do not use it
-        to prove that no byte is lost, since a failing disk can lose bytes without changing a file's times.
+            to prove that no byte is lost, since a failing disk can lose bytes without changing a file's times.
 
     Raises:
         DataError: the file cannot be read.

@@ -237,7 +237,7 @@ def bounded_lines(
     Args:
         most: maximum number of bytes of a line, including the line end.
         overlong: how a longer line is handled. It is an error, or is cut to its first `most + 1` bytes, so that callers
-        can detect it by the length.
+            can detect it by the length.
         max_file: maximum number of bytes of the file, if there is a limit.
 
     Raises:

@@ -26,7 +26,7 @@ def atomic_write(path: Path, *, durable: bool = False) -> Iterator[Path]:
 
     Args:
         durable: sync the file before it replaces `path`, and the folder afterwards, so that the file survives a loss of
-        power.
+            power.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     with name_full_disk(path):

@@ -64,7 +64,7 @@ class AttributeWords(DomainRecord, frozen=True):
 
     Args:
         dimensions: lists of values that exclude each other. An entry that is itself a list contains synonyms of one
-        value. Values of different dimensions can hold together.
+            value. Values of different dimensions can hold together.
         compatible: pairs within a dimension that can hold at the same moment.
     """
 
@@ -137,9 +137,9 @@ class PhraseRules(DomainRecord, frozen=True):
 
     Args:
         as_source: maps the value of a relation to words for the relation's source. They come before the category of the
-        target.
+            target.
         as_target: maps the value of a relation to words for the relation's target. A value in neither mapping appears
-        in no phrase.
+            in no phrase.
         no_color: values of `color` that distinguish nothing.
     """
 
@@ -167,7 +167,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
         singular: names that identify a thing even if not everything in view is annotated.
         divisible: nouns for substances. Parts of a substance may be in several places and states at once.
         ongoing: maps an attribute value to verbs of processes that continue while a thing has this value, even during
-        other actions.
+            other actions.
         stratum: the category and the attribute type whose value stratifies the videos.
         prompts: words of the domain for packaged prompts and rubrics; None if packaged texts are never used.
         phrases: how the task grounding names things; None if this task is never asked.

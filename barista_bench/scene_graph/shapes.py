@@ -43,7 +43,7 @@ def mask_of_polygons(
         polygons: the polygons. Polygons with fewer than three corners have no area and are skipped.
         height, width: size of the frame.
         even_odd: True if a pixel inside an even number of polygons is a hole. Otherwise all polygons are joined, as in
-        COCO.
+            COCO.
     """
     limit, perimeter = 4 * max(height, width), 0.0
     pieces: list[Sequence[float]] = []

@@ -121,7 +121,7 @@ class ScoringRules:
     Args:
         recogniser: decides which names mean one object.
         viou: the time stamps over which the overlap of boxes is averaged: those in the reference, as in V-STaR, or
-        those in the reference or the answer, as in HC-STVG.
+            those in the reference or the answer, as in HC-STVG.
         box_times: the annotated boxes that count as reference: boxes at the shown frames, or all boxes.
     """
 

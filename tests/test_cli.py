@@ -119,7 +119,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "run merge": ([merge], set()),
     "compare": ([load_results, compare_runs], {"csv", "option", "json"}),
     "compare agreement": ([load_results, answer_agreement], {"option"}),
-    "compare all": ([load_results, analysis_tables, write_tables], {"option"}),
+    "compare all": ([load_results, analysis_tables, write_tables], {"judge", "option"}),
     "plan": ([load_results, plan_tasks, plan_table], {"json", "model", "against"}),
     "judge": ([JudgeConfig], {"config"}),
     "compare judges": ([load_results], {"out", "human", "vendor", "option"}),

@@ -33,8 +33,8 @@ from barista_bench.stats.breakdowns import answer_failures
 
 HALDANE = 0.5
 NEAR = 75
-"""Largest distance in frames of two moments of different benchmarks that count as one moment: 2.5 s of BARISTA's videos.
-Each benchmark samples its own frames, so that few frames are equal."""
+"""Largest distance in frames of two moments of different benchmarks that count as one: 2.5 s of BARISTA's videos. Each
+benchmark samples its own frames, so that few frames are equal."""
 RIGHT = 0.8
 """Judged score from which a text is right: the highest band of the paper's rubrics, 8 to 10 of 10."""
 

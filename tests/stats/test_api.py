@@ -98,7 +98,7 @@ def test_the_analyse_command_writes_every_table_that_the_runs_allow(scored: Runs
     names = {path.stem for path in (tmp_path / "out").glob("*.csv")}
     assert names == {
         "metrics", "breakdowns", "failures", "consistency", "comparisons", "rank_agreement",
-        "answer_agreement", "propagation", "baselines",
+        "answer_agreement", "propagation", "baselines", "repetitions",
     }  # fmt: skip
     done = CliRunner().invoke(
         app, ["compare", "all", folders[0], "--out", str(tmp_path / "one"), "--permutations", "100"]

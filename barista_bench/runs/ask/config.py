@@ -10,6 +10,7 @@ Each process gets whole videos. All processes compute the same distribution with
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -158,7 +159,7 @@ class StoppingSettings(SettingsTable):
         try:
             value = float(text) if text else 0.0
         except ValueError:
-            value = 2.0
+            value = math.nan
         if (
             kind not in get_args(GoalKind)
             or bool(text) != (kind in ("above", "within"))

@@ -134,7 +134,7 @@ def open_contests(config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> list
         return []
     if config.aid or config.view:
         name = "aid" if config.aid else "view"
-        raise ConfigError(f"until does not go with {name}: a diagnosis needs every answer. Fix: leave one of them out")
+        raise ConfigError(f"until and {name}: a diagnosis needs every answer. Fix: leave until or {name} out")
     opener = partial(
         open_contest, repetitions=config.repetitions, max_new_tokens=config.max_new_tokens, root=config.root
     )

@@ -32,11 +32,9 @@ def sweep_configs(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
             raise ConfigError(f"sweep: {text!r:.100} is not NAME=VALUE,VALUE. Fix: say e.g. --sweep frames=4,8,16")
         axes.append([(name, value) for value in parts])
     if config.until or any(name == "until" for axis in axes for name, _ in axis):
-        raise ConfigError("sweep compares scores, and a run that stops early has none. Fix: leave until out")
+        raise ConfigError("sweep compares scores, but a run that stops early has no score. Fix: leave until out")
     if config.is_bounded or any(name in ("max_cost", "max_tokens_total") for axis in axes for name, _ in axis):
-        raise ConfigError(
-            "max_cost and max_tokens_total bound one run, not a sweep. Fix: leave them out, or run each value alone"
-        )
+        raise ConfigError("max_cost and max_tokens_total bound one run, not a sweep. Fix: start a run for each value")
     given = {name: getattr(config, name) for name in config.model_fields_set if name != "sweep"}
     combinations = list(product(*axes))
     if len(combinations) > MOST_RUNS:

@@ -42,7 +42,7 @@ def test_circular_choices_are_not_decided_early(six_tasks: Path, tmp_path: Path)
 
 
 def test_a_view_is_not_decided_early(six_tasks: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="until does not go with view"):
+    with pytest.raises(ConfigError, match="until and view"):
         run(six_tasks, tmp_path / "r", task="activity", model="chance", view=("reversed",), until="above=0.9")
 
 

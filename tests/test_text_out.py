@@ -78,6 +78,9 @@ WRITING = {"write_text", "write_bytes", "write_whole", "save", "open", "atomic_w
 WRITERS_OF_FILES = {
     "annotate/decisions.py": "reads a table of confidences; what it writes is JSON",
     "stats/tables.py": "tables.to_csv",
+    "runs/ask/sweep.py": "tables.to_csv",
+    "runs/ask/watching.py": "tables.to_csv",
+    "cli/run_commands.py": "opens a page in the browser, and writes nothing",
     "cli/judge_commands.py": "cross_text.as_markdown",
     "reporting/__init__.py": "text_out.markdown, render_html, tables.to_csv, tables.to_latex",
     "scene_graph/statistics_files.py": "tables.markdown_page",

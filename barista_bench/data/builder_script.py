@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.data.folder import build
 from barista_bench.data.origin import config_names_of
+from barista_bench.files.text_out import echo
 
 
 def build_from_arguments(benchmark: str, description: str | None, arguments: Sequence[str] | None = None) -> None:
@@ -28,4 +29,4 @@ def build_from_arguments(benchmark: str, description: str | None, arguments: Seq
     settings = vars(parser.parse_args(arguments))
     built = build(settings.pop("source"), settings.pop("out"), benchmark=benchmark, progress=True, **settings)
     for config in built.configs:
-        print(config.name, dict(config.rows), config.content_hash or "")  # noqa: T201
+        echo(f"{config.name} {dict(config.rows)} {config.content_hash or ''}")

@@ -13,112 +13,58 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
 import torch
-from peft import LoraConfig
-from train_lora import VideosBesideCheckpoints, refuse_endless
-from transformers import AutoModelForImageTextToText, set_seed
-from transformers.trainer import TRAINER_STATE_NAME
-from transformers.trainer_utils import get_last_checkpoint
+from lora_recipe import common_arguments, train_once
+from transformers import Trainer
 from trl import GRPOConfig, GRPOTrainer
 
-from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
 from barista_bench.errors import BaristaError
-from barista_bench.models.local.processors import load_processor
 from barista_bench.rewards import TaskReward, task_reward
 from barista_bench.training.exporting import PARQUET
 from barista_bench.training.reward_rows import REFERENCE, read_reference
 
 
-def main() -> None:
-    args = _arguments()
+def main(words: Sequence[str] | None = None, reward_of: Callable[..., TaskReward] = task_reward) -> None:
+    args = _arguments(words)
     rows = datasets.Dataset.from_parquet([str(path / PARQUET) for path in args.exports])
     try:
-        training = join_without_leaks({str(path): TrainingVideos.read(path) for path in args.exports})
-        rewards = _rewards(rows)
+        tasks = dict.fromkeys((each.benchmark, each.task) for each in map(read_reference, rows[REFERENCE]))
+        # TRL leaves out the rewards of other tasks than a row's.
+        rewards = [reward_of(task, benchmark=benchmark) for benchmark, task in tasks]
     except BaristaError as error:
         sys.exit(f"error: {error}")
-    settings: dict[str, Any] = {name: str(value) for name, value in vars(args).items() if name != "exports"}
-    settings |= {"exports": [str(path) for path in args.exports], "videos": sorted(training.videos)}
-    kept, checkpoints = args.out / "settings.json", args.out / "checkpoints"
-    if kept.exists() and json.loads(kept.read_text(encoding="utf-8")) != settings:
-        sys.exit(f"error: {args.out}: was trained with other settings, see {kept}. Fix: choose another --out")
-    final = checkpoints / f"checkpoint-{args.steps}"
-    if not (final / TRAINER_STATE_NAME).exists():
-        args.out.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(settings, indent=1, sort_keys=True) + "\n")
-        _train(args, rows, rewards, training, checkpoints)
-    training.write(args.out)
-    for name in ("adapter_config.json", "adapter_model.safetensors"):
-        shutil.copyfile(final / name, args.out / name)
-    history = json.loads((final / TRAINER_STATE_NAME).read_text(encoding="utf-8"))["log_history"]
-    names = (
-        "step",
-        "reward",
-        "reward_std",
-        *(f"{reward.__name__}/{part}" for reward in rewards for part in reward.part_names),
-    )
+    checkpoints = args.out / "checkpoints"
+
+    def make_trainer(**parts: Any) -> Trainer:  # noqa: ANN401
+        parts["processing_class"].tokenizer.padding_side = "left"
+        rows_of_prompts = rows.select_columns(["images", "prompt", REFERENCE])
+        config = _config(args, checkpoints)
+        return GRPOTrainer(reward_funcs=list(rewards), args=config, train_dataset=rows_of_prompts, **parts)
+
+    history = train_once(args, checkpoints, make_trainer)
+    parts = [f"{reward.__name__}/{part}" for reward in rewards for part in reward.part_names]
+    names = ("step", "reward", "reward_std", *parts)
     curves = [{name: entry[name] for name in names if name in entry} for entry in history if "reward" in entry]
     (args.out / "rewards.json").write_text(json.dumps(curves, indent=1) + "\n")
     print(f"wrote {args.out}: reward {curves[0]['reward']:.3f} to {curves[-1]['reward']:.3f}")
 
 
-def _rewards(rows: datasets.Dataset) -> list[TaskReward]:
-    """Return the reward of each task of the rows: TRL leaves out the rewards of other tasks than a row's."""
-    references = map(read_reference, rows[REFERENCE])
-    tasks = dict.fromkeys((reference.benchmark, reference.task) for reference in references)
-    return [task_reward(task, benchmark=benchmark) for benchmark, task in tasks]
-
-
-def _train(
-    args: argparse.Namespace,
-    rows: datasets.Dataset,
-    rewards: list[TaskReward],
-    training: TrainingVideos,
-    checkpoints: Path,
-) -> None:
-    set_seed(args.seed)
-    processor = load_processor(args.model, wants_video=False, revision=None, trust_remote_code=False)
-    processor.tokenizer.padding_side = "left"
-    model = AutoModelForImageTextToText.from_pretrained(args.model, dtype="auto")
-    refuse_endless(model, processor, args.model)
-    trainer = GRPOTrainer(
-        model,
-        reward_funcs=list(rewards),
-        args=_config(args, checkpoints),
-        train_dataset=rows.select_columns(["images", "prompt", REFERENCE]),
-        processing_class=processor,
-        peft_config=LoraConfig(
-            r=args.rank, lora_alpha=2 * args.rank, target_modules="all-linear", task_type="CAUSAL_LM"
-        ),
-        callbacks=[VideosBesideCheckpoints(training, checkpoints)],
-    )
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)) if checkpoints.exists() else None)
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("exports", nargs="+", type=Path, help="folders of `barista-bench export --format prompts`")
-    parser.add_argument("--model", required=True, help="checkpoint folder or Hub id")
-    parser.add_argument("--out", required=True, type=Path, help="adapter folder; holds the checkpoints, too")
-    parser.add_argument("--steps", type=int, default=200, help="optimizer steps [%(default)s]")
+def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = common_arguments(__doc__, steps=200, learning_rate=1e-5)
     parser.add_argument("--group", type=int, default=8, help="answers to a question, compared together [%(default)s]")
     parser.add_argument("--questions", type=int, default=4, help="questions a step [%(default)s]")
     parser.add_argument("--micro-batch", type=int, default=8, help="answers on the device at once [%(default)s]")
     parser.add_argument("--max-new-tokens", type=int, default=256, help="of an answer [%(default)s]")
     parser.add_argument("--temperature", type=float, default=1.0, help="of the answers [%(default)s]")
-    parser.add_argument("--learning-rate", type=float, default=1e-5, help="of AdamW [%(default)s]")
     parser.add_argument("--beta", type=float, default=0.0, help="weight of the distance to the model [%(default)s]")
-    parser.add_argument("--rank", type=int, default=16, help="of the LoRA matrices [%(default)s]")
-    parser.add_argument("--save-steps", type=int, default=50, help="steps between checkpoints [%(default)s]")
-    parser.add_argument("--seed", type=int, default=42, help="of the order, the answers, the new weights [%(default)s]")
-    args = parser.parse_args()
-    if args.group * args.questions % args.micro_batch or args.micro_batch < 1:
+    args = parser.parse_args(words)
+    if args.micro_batch < 1 or args.group * args.questions % args.micro_batch:
         sys.exit("error: --micro-batch does not divide --group x --questions. Fix: choose numbers so that it does")
     return args
 

@@ -44,6 +44,8 @@ Parts = Mapping[str, float]
 DEFAULT_WEIGHTS: Mapping[str, float] = {"format": 0.1, "parsed": 0.1, "score": 1.0, "grounded": 0.2}
 _LISTED = {"f1_50": "segments", "recall_at_50": "relations"}
 """Scores that do not count wrong entries, and the entries, by their name in reference and answer."""
+_FLOORS = {"f1_50": 0.5, "J_and_F": 0.5}
+"""Scores that steps or masks of another video often have, and above which they count."""
 _FENCE = re.compile(r"\A```(?:json)?\n(.*)\n```\Z", re.DOTALL)
 
 
@@ -218,12 +220,11 @@ def _earned(task: Task, sample: Scored, score: float) -> float:
     example, prediction = sample.example, sample.prediction
     if prediction is not None and (entries := _LISTED.get(task.sample_score)):
         wanted, answered = (len(cast("list[Json]", fields[entries])) for fields in (example.target, prediction.value))
-        return score * min(1.0, wanted / max(1, answered))
+        score *= min(1.0, wanted / max(1, answered))
     right, choices = len(task.correct_choices(example)), len(task.choices(example))
-    if task.sample_score != "f1" or not 0 < right < choices:
-        return score
-    everything = 2 * right / (right + choices)
-    return max(0.0, (score - everything) / (1 - everything))
+    is_listed = task.sample_score == "f1" and 0 < right < choices
+    floor = 2 * right / (right + choices) if is_listed else _FLOORS.get(task.sample_score, 0.0)
+    return max(0.0, (score - floor) / (1 - floor))
 
 
 def _is_bare(task: Task, example: Example, answer: str) -> bool:

@@ -40,6 +40,7 @@ from barista_bench.generate.generator import generate
 from barista_bench.mini.kitchen import write_kitchen
 from barista_bench.rewards import TaskReward, task_reward
 from barista_bench.training.reward_rows import RowReference, read_reference, why_untrainable, write_reference
+from barista_bench.training.task_rewards import floors_of
 
 GRID = BoxFormat()
 GENERATED = ("handyvqa", "tog_bench", "egocot")
@@ -234,7 +235,8 @@ def search(work: Path, benchmark: str, name: str, limit: int) -> tuple[str, bool
     options = {"matcher": "exact"} if "matcher" in kind.options else {}
     task, reward = kind(options=options), task_reward(name, benchmark=benchmark, options=options)
     examples = [e for e in open_examples(data, benchmark, name, split="all").examples if task.has_answer(e)]
-    references = [read_reference(write_reference(example, task, GRID)) for example in examples]
+    rows = zip(examples, floors_of(task, examples), strict=True)
+    references = [read_reference(write_reference(example, task, GRID, floor)) for example, floor in rows]
     videos = sorted({example.video_id for example in examples})
     searched, measured = (
         {i: references[i] for i, example in enumerate(examples) if example.video_id in videos[first::2]}

@@ -80,18 +80,21 @@ def format_reward(name: str, *, benchmark: str) -> TaskReward:
 
 
 REWARDS = {"grpo": task_reward, "shuffled": shuffled_reward, "format": format_reward}
+TRAININGS = (*REWARDS, "supervised")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
     parser.add_argument("--task", action="append", choices=TASKS, help="by default all")
+    parser.add_argument("--training", action="append", choices=TRAININGS, help="by default all")
     parser.add_argument("--table", action="store_true", help="only the table of the trainings that are there")
     args = parser.parse_args()
     for task in args.task or TASKS:
-        for name in () if args.table else (*REWARDS, "supervised"):
+        for name in () if args.table else args.training or TRAININGS:
             prepare(args.work, "train")
             train(args.work, task, name)
+    for task in args.task or TASKS:
         prepare(args.work, "test")
         print("\n".join(rows(args.work, task)), flush=True)
 
@@ -138,7 +141,7 @@ def ask(work: Path, task: str, name: str, model: str = MODEL, adapter: str = "")
 
 
 def rows(work: Path, task: str) -> Iterator[str]:
-    trained = [name for name in ("supervised", "shuffled", "format", "grpo") if (_seconds(work, task, name)).exists()]
+    trained = [name for name in reversed(TRAININGS) if _seconds(work, task, name).exists()]
     scored = {"before": ask(work, task, "before"), "`prior`": ask(work, task, "prior", "prior")}
     scored |= {name: ask(work, task, name, adapter=name) for name in trained}
     if "grpo" in trained:

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,6 +45,7 @@ from barista_bench.scene_graph import Instance, SceneGraph, VideoGraph
 from barista_bench.scene_graph.masks import MaskTracks, Rle
 from barista_bench.scene_graph.terms import TERMS_FILE, Terms, terms_bytes
 from barista_bench.training.reward_rows import REFERENCE, refuse_untrainable, why_untrainable, write_reference
+from barista_bench.training.task_rewards import floors_of
 
 INSTANCES = "annotations.json"
 _Masks = dict[int, dict[str, tuple[Instance, Rle | None]]]
@@ -276,14 +277,16 @@ def _questions(
     for name in tasks:
         task = _task_of(data, name)
         refuse_untrainable(task)
-        for loaded in open_examples(data, task.benchmark, name, split=TRAIN, root=root):
+        opened = open_examples(data, task.benchmark, name, split=TRAIN, root=root)
+        floors = floors_of(task, opened.examples) if form == "prompts" else repeat(0.0)
+        for loaded, floor in zip(opened, floors, strict=False):
             if not task.has_answer(loaded.example):
                 continue
             if form == "chat":
                 yield _row(loaded, task, box_format, completion=task.reference_answer(loaded.example, box_format))
             else:
                 row = _row(loaded, task, box_format)
-                yield {**row, REFERENCE: write_reference(loaded.example, task, box_format)}
+                yield {**row, REFERENCE: write_reference(loaded.example, task, box_format, floor)}
 
 
 def _preferences(data: Path, run: ScoredRun, root: str | Path | None) -> Iterator[_Row]:

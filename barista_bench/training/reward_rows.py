@@ -28,6 +28,7 @@ class RowReference(msgspec.Struct, frozen=True, dict=True):
         version: of the task, when the row was written.
         protocol: of the dataset.
         box_format: how the prompt asks for boxes.
+        floor: the score up to which an answer earns nothing: the best of references of other videos.
     """
 
     example_id: str
@@ -42,6 +43,7 @@ class RowReference(msgspec.Struct, frozen=True, dict=True):
     target: dict[str, Any]
     metadata: dict[str, Any]
     evidence: dict[str, Any]
+    floor: float = 0.0
 
     @cached_property
     def example(self) -> Example:
@@ -59,8 +61,8 @@ class RowReference(msgspec.Struct, frozen=True, dict=True):
         )
 
 
-def write_reference(example: Example, task: Task, box_format: BoxFormat) -> str:
-    """Return the reference of one row."""
+def write_reference(example: Example, task: Task, box_format: BoxFormat, floor: float = 0.0) -> str:
+    """Return the reference of one row, whose answers earn what they score above `floor`."""
     columns = {name: getattr(example, name) for name in ("inputs", "target", "metadata", "evidence")}
     frames = [_Frame(frame.video_id, frame.frame_index) for frame in example.frames]
     row = RowReference(
@@ -73,6 +75,7 @@ def write_reference(example: Example, task: Task, box_format: BoxFormat) -> str:
         example.label,
         frames,
         **columns,
+        floor=floor,
     )
     return msgspec.json.encode(row).decode()
 

@@ -9,9 +9,10 @@
   the prompt asks for JSON;
 * `parsed`: the task's parser reads it;
 * `score`: the task's sample score, as `barista-bench score` computes it. An unreadable answer scores as there;
-* `earned`: counts in the mean in place of `score`. They differ only where a score lets an answer list everything. F1 of
-  choices: naming all choices earns 0, the right answer 1, others in proportion. Recall of relations and F1 of steps
-  (which later steps overwrite): an answer with more entries than the reference earns less in proportion;
+* `earned`: counts in the mean in place of `score`. They differ only where answers without a look at the video score.
+  F1 of choices: naming all choices earns 0, the right answer 1, others in proportion. Recall of relations and F1 of
+  steps (which later steps overwrite): an answer with more entries than the reference earns less in proportion. F1 of
+  steps, and masks: an answer earns what it scores above the row's `floor`;
 * `grounded` (EgoCoT): the rationale of a right answer, checked against the evidence: the fraction of expected facts
   that its claims name, and 0 if the evidence contradicts a claim.
 
@@ -44,8 +45,10 @@ Parts = Mapping[str, float]
 DEFAULT_WEIGHTS: Mapping[str, float] = {"format": 0.1, "parsed": 0.1, "score": 1.0, "grounded": 0.2}
 _LISTED = {"f1_50": "segments", "recall_at_50": "relations"}
 """Scores that do not count wrong entries, and the entries, by their name in reference and answer."""
-_FLOORS = {"f1_50": 0.5, "J_and_F": 0.5}
-"""Scores that steps or masks of another video often have, and above which they count."""
+_COPIED = ("f1_50", "J_and_F")
+"""Scores that a reference of another video often has in part."""
+_COPIES = 64
+"""Examples whose references are tried, at most."""
 _FENCE = re.compile(r"\A```(?:json)?\n(.*)\n```\Z", re.DOTALL)
 
 
@@ -136,11 +139,11 @@ class TaskReward:
             examples = [references[index].example for index in indices]
             task.refuse_others(examples)
             read = [
-                self._read(task, answers[index], example, BoxFormat.parse(references[index].box_format))
+                _read(task, answers[index], example, BoxFormat.parse(references[index].box_format))
                 for index, example in zip(indices, examples, strict=True)
             ]
             for index, sample in zip(indices, _scores(task, read), strict=True):
-                parts[index] = sample and _parts_of(task, *sample, answers[index])
+                parts[index] = sample and _parts_of(task, *sample, answers[index], references[index].floor)
         return parts
 
     def _is_own(self, reference: RowReference) -> bool:
@@ -159,15 +162,32 @@ class TaskReward:
             self._tasks[protocol] = self._kind(options={**own, **self._options})
         return self._tasks[protocol]
 
-    @staticmethod
-    def _read(task: Task, answer: str, example: Example, box_format: BoxFormat) -> Scored | None:
-        try:
-            with guard(task, "parse", example):
-                reading = task.parse(answer, example.inputs, box_format)
-        except TaskError as error:
-            note_fault(task, str(error))
-            return None
-        return Scored(example, reading if isinstance(reading, Prediction) else None)
+
+def floors_of(task: Task, examples: Sequence[Example]) -> list[float]:
+    """Return the best score that a reference of another video gets for each of N examples.
+
+    Answers earn what they score above it (`write_reference`). 0 for tasks with a single right answer.
+    """
+    if task.sample_score not in _COPIED:
+        return [0.0] * len(examples)
+    others = [example for example in examples[:: -(-len(examples) // _COPIES)] if task.has_answer(example)]
+    copies = [(other.video_id, task.reference_answer(other, BoxFormat())) for other in others]
+    floors = []
+    for example in examples:
+        answers = (text for video_id, text in copies if video_id != example.video_id)
+        scores = _scores(task, [_read(task, answer, example, BoxFormat()) for answer in answers])
+        floors.append(max((score for _, score in filter(None, scores)), default=0.0))
+    return floors
+
+
+def _read(task: Task, answer: str, example: Example, box_format: BoxFormat) -> Scored | None:
+    try:
+        with guard(task, "parse", example):
+            reading = task.parse(answer, example.inputs, box_format)
+    except TaskError as error:
+        note_fault(task, str(error))
+        return None
+    return Scored(example, reading if isinstance(reading, Prediction) else None)
 
 
 def answer_text(completion: object) -> str:
@@ -203,28 +223,28 @@ def _scores(task: Task, samples: Sequence[Scored | None]) -> list[_ScoredSample 
     return [None if sample is None else (sample, next(scores)) for sample in samples]
 
 
-def _parts_of(task: Task, sample: Scored, score: float, answer: str) -> Parts:
+def _parts_of(task: Task, sample: Scored, score: float, answer: str, floor: float) -> Parts:
     prediction = sample.prediction
     parts = {
         "format": float(prediction is not None and not prediction.dropped and _is_bare(task, sample.example, answer)),
         "parsed": float(prediction is not None),
         "score": score,
-        "earned": _earned(task, sample, score),
+        "earned": _earned(task, sample, score, floor),
     }
     if isinstance(task, Cot):
         parts["grounded"] = _grounded(task, sample)
     return parts
 
 
-def _earned(task: Task, sample: Scored, score: float) -> float:
+def _earned(task: Task, sample: Scored, score: float, floor: float) -> float:
     example, prediction = sample.example, sample.prediction
     if prediction is not None and (entries := _LISTED.get(task.sample_score)):
         wanted, answered = (len(cast("list[Json]", fields[entries])) for fields in (example.target, prediction.value))
         score *= min(1.0, wanted / max(1, answered))
     right, choices = len(task.correct_choices(example)), len(task.choices(example))
-    is_listed = task.sample_score == "f1" and 0 < right < choices
-    floor = 2 * right / (right + choices) if is_listed else _FLOORS.get(task.sample_score, 0.0)
-    return max(0.0, (score - floor) / (1 - floor))
+    if task.sample_score == "f1" and 0 < right < choices:
+        floor = 2 * right / (right + choices)
+    return max(0.0, (score - floor) / (1 - floor)) if floor < 1 else 0.0
 
 
 def _is_bare(task: Task, example: Example, answer: str) -> bool:

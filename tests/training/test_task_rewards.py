@@ -23,6 +23,7 @@ from barista_bench.testing import HOSTILE_ANSWERS
 from barista_bench.testing.hostile_answers import damaged_forms
 from barista_bench.training.exporting import PARQUET, export
 from barista_bench.training.reward_rows import read_reference, why_untrainable, write_reference
+from barista_bench.training.task_rewards import floors_of
 from tests.conformance.task_examples import SMALL, TASKS, Releases, options_of
 from tests.conftest import MadeOnce
 from tests.one_run import run
@@ -206,6 +207,24 @@ def test_listing_more_than_there_is_does_not_pay(name: str, releases: Releases) 
     assert listed is not None
     assert listed["earned"] <= listed["score"]
     assert listed["earned"] < 0.3, listed
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["rvos_objects", "step_segmentation"])
+def test_what_references_of_other_videos_score_earns_nothing(name: str, releases: Releases) -> None:
+    (kind,) = (kind for kind in TRAINABLE if kind.name == name)
+    task, reward = kind(), reward_of(kind)
+    examples = [example for example in releases.examples(kind) if task.has_answer(example)][:8]
+    answers = [task.reference_answer(example, GRID) for example in examples]
+    for index, floor in enumerate(floors_of(task, examples)):
+        row = read_reference(write_reference(examples[index], task, GRID, floor))
+        each = reward.parts(answers, [row] * len(answers))
+        others = [parts for parts, other in zip(each, examples, strict=True) if other.video_id != row.example.video_id]
+        assert floor == max((parts["score"] for parts in others if parts), default=0)
+        assert all(parts and parts["earned"] == 0 for parts in others)
+        assert (own := each[index])
+        assert own["earned"] == (floor < 1) * own["score"]
+        assert own["score"] == 1
 
 
 @pytest.mark.full

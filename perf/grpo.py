@@ -54,7 +54,7 @@ QUESTIONS = {"train": 400, "test": 150}
 """Of a task."""
 GROUP = 8
 STEPS = 40
-SUPERVISED_STEPS = 240
+SUPERVISED_STEPS = 520
 """Of 8 references; these take as long as STEPS of GRPO."""
 GRPO = ["--steps", STEPS, "--group", GROUP, "--questions", 4, "--micro-batch", 32, "--learning-rate", 2e-3]
 SUPERVISED = ["--steps", SUPERVISED_STEPS, "--learning-rate", 2e-3]

@@ -19,6 +19,8 @@ from barista_bench.core.training_videos import TrainingVideos, join_without_leak
 from barista_bench.errors import BaristaError
 from barista_bench.models.local.processors import load_processor
 
+ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+
 
 def common_arguments(description: str | None, *, steps: int, learning_rate: float) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -59,8 +61,10 @@ def train_once(
         kept.write_text(json.dumps(settings, indent=1, sort_keys=True) + "\n")
         trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)) if checkpoints.exists() else None)
     training.write(args.out)
-    for name in ("adapter_config.json", "adapter_model.safetensors"):
-        shutil.copyfile(final / name, args.out / name)
+    shutil.copyfile(final / ADAPTER_WEIGHTS, args.out / ADAPTER_WEIGHTS)
+    config = json.loads((final / ADAPTER_CONFIG).read_text("utf-8"))
+    config["target_modules"].sort()  # peft writes a set
+    (args.out / ADAPTER_CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True))
     history: list[dict[str, Any]] = json.loads((final / TRAINER_STATE_NAME).read_text("utf-8"))["log_history"]
     return history
 

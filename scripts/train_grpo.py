@@ -81,6 +81,7 @@ def _config(args: argparse.Namespace, checkpoints: Path) -> GRPOConfig:
         temperature=args.temperature,
         learning_rate=args.learning_rate,
         beta=args.beta,
+        chat_template_kwargs={"return_tensors": None},  # prompts differ in length, and some processors make tensors
         logging_steps=1,
         save_steps=args.save_steps,
         save_total_limit=2,

@@ -12,9 +12,9 @@ other videos, and nothing of its own reference. The space that is searched, for 
 * boxes: n x n boxes on a grid, n from 1 to 24, each half a cell, a cell or twice a cell, or the grids of several n
   together, in the form of another reference;
 * echo: the prompt, each of its lines, the question's columns as JSON;
-* another: references of examples of other videos: any, and all of them;
-* joined: each of these texts, except the grids, in front of the prior's answer, and behind it; for EgoCoT these are
-  rationales.
+* another: references of examples of other videos: any, and all of them; 64 of them, each as the answer to everything;
+* joined: each of these texts, except the grids and the 64, in front of the prior's answer, and behind it; for EgoCoT
+  these are rationales.
 
 `nearest` is no cheat but knowledge of the data: the reference of the question of another video that shares the most
 words. A model can learn as much without its images; `text_only:` measures that.
@@ -86,6 +86,8 @@ class Cheats:
         plain = list(self._plain())
         yield from plain
         yield from self._grid_cheats()
+        for place in range(64):
+            yield f"reference {place} of 64 for all", lambda i, n=place: self._constant(i, n)
         for name, answer in plain:
             yield f"{name}, then prior", lambda i, answer=answer: f"{answer(i)}\n{self.prior(i)}"
             yield f"prior, then {name}", lambda i, answer=answer: f"{self.prior(i)}\n{answer(i)}"
@@ -140,6 +142,11 @@ class Cheats:
     def _other(self, index: int, step: int) -> str:
         others = self.others[index]
         return self.references[others[(index * 7 + step) % len(others)]]
+
+    def _constant(self, index: int, place: int) -> str:
+        """Return the same reference for all examples, except those of its video."""
+        others = self.others[index]
+        return self.references[others[place * len(others) // 64]]
 
     def _similar(self, index: int, place: int) -> str:
         if index not in self._words:

@@ -9,7 +9,7 @@ a kitchen of seed 251. A training is kept, and not repeated. Each training start
 * `grpo`: the recipe;
 * `shuffled`: the rewards of the answers to a question are exchanged among these answers;
 * `format`: only the parts `format` and `parsed` are rewarded;
-* `supervised`: scripts/train_lora.py on the same questions and the references, for at least as many CPU seconds.
+* `supervised`: scripts/train_lora.py on the same questions and the references, for about as many CPU seconds.
 
 Prints one row for each model. The last column is the score of `grpo` minus that of the model, with the 95% interval
 over videos.
@@ -23,7 +23,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +47,18 @@ from barista_bench.training.task_rewards import DEFAULT_WEIGHTS
 MODEL = "kitchen_early"
 CHECKPOINT = Path(barista_bench.models.__file__).parent / "checkpoints" / MODEL
 TASKS = ("referring", "grounding", "hand_object")
-SAMPLING = {"referring": {"frame_step": 10}, "grounding": {"fraction": 0.2}, "hand_object": {"fraction": 0.3}}
+SAMPLING: Mapping[str, Mapping[str, object]] = {
+    "referring": {"frame_step": 10},
+    "grounding": {"fraction": 0.2},
+    "hand_object": {"fraction": 0.3},
+}
 SEEDS = {"train": {261: 9}, "test": {341: 7, 351: 7}}
 """The seeds of the kitchens, and the videos of each."""
 QUESTIONS = {"train": 400, "test": 150}
 """Of a task."""
 GROUP = 8
 STEPS = 40
-SUPERVISED_STEPS = 520
+SUPERVISED_STEPS = 240
 """Of 8 references; these take as long as STEPS of GRPO."""
 GRPO = ["--steps", STEPS, "--group", GROUP, "--questions", 4, "--micro-batch", 32, "--learning-rate", 2e-3]
 SUPERVISED = ["--steps", SUPERVISED_STEPS, "--learning-rate", 2e-3]

@@ -14,13 +14,15 @@ from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, name_object
 from barista_bench.generate.egocot_moments import DISTRACTORS, ShownScene, sentence
-from barista_bench.generate.egocot_statements import AwayFrom, InStep
+from barista_bench.generate.egocot_statements import Across, AwayFrom, Down, InQuarter, InStep, quarter_of
 from barista_bench.generate.spans import COLOUR, SIDES, NamedObject, ValueSpan
 from barista_bench.generate.statements import AllOf, HasValue, Statement, Touches
 from barista_bench.scene_graph.domain import Side
 
 HANDS = {(True, True): "Both hands.", (True, False): "Only the left hand.", (False, True): "Only the right hand."}
 NEITHER = "Neither hand."
+
+QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("left", "right")))
 
 
 def colour_in_hand(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -194,3 +196,39 @@ def _which_moment(
         arguments = wording, named_slots, right, choices, shown, things
         answer, event_key = f"moment {view.frames.index(frame)}", f"{event} {thing.id if thing else ''}"
         yield view.candidate(*arguments, answer=answer, event=event_key)
+
+
+def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """LVR: the earlier place in the frame of an object that hands work with."""
+    for used_thing in view.used_things:
+        for frame in view.frames:
+            if quarter := quarter_of(view.scene, used_thing.id, frame):
+                thing = name_object(view.scene, used_thing, [frame], {"side"})
+                slots = {"time": view.time(frame), "thing": thing.name}
+                right = quarter_choice(thing, frame, quarter)
+                choices = [quarter_choice(thing, frame, other) for other in QUARTERS]
+                event = f"{thing.id} {view.stay_of(thing.id, frame)}"
+                yield view.candidate("LVR", slots, right, choices, [frame], [thing], event=event)
+
+
+def quarter_choice(thing: NamedObject, frame: int, quarter: tuple[Down, Across]) -> Choice:
+    return Choice(f"In the {' '.join(quarter)}.", InQuarter(thing.id, *quarter, frame))
+
+
+def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """GOT: the place, at one moment, of the object that a hand works with at another moment.
+
+    The question does not depend on the object's appearance.
+    """
+    for role_frame in view.frames:
+        for use in view.uses_at(role_frame):
+            in_hand = [other for other in view.uses_at(role_frame) if other.side == use.side]
+            for frame in view.frames:
+                quarter = quarter_of(view.scene, use.thing.id, frame)
+                if frame != role_frame and quarter is not None and len(in_hand) == 1:
+                    slots = {"side": use.side, "role": view.time(role_frame), "time": view.time(frame)}
+                    right, *choices = (quarter_choice(use.thing, frame, other) for other in (quarter, *QUARTERS))
+                    given = [Touches(use.side, use.thing.id, role_frame)]
+                    arguments = "GOT", slots, right, choices, [role_frame, frame], [use.thing]
+                    event = f"{use.side} {use.thing.id} {view.stay_of(use.thing.id, frame)}"
+                    yield view.candidate(*arguments, given=given, is_named=False, event=event)

@@ -20,18 +20,7 @@ from barista_bench.generate import egocot_further as further
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, is_told_apart, name_object
 from barista_bench.generate.egocot_moments import Moment, ShownScene, sentence, touch_text
-from barista_bench.generate.egocot_statements import (
-    Across,
-    AwayFrom,
-    BringsAbout,
-    Down,
-    InQuarter,
-    InStep,
-    NextAction,
-    NextState,
-    causes_of,
-    quarter_of,
-)
+from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InStep, NextAction, NextState, causes_of
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, noun_of, verb_of
 from barista_bench.generate.statements import (
     AllOf,
@@ -46,8 +35,6 @@ from barista_bench.generate.statements import (
 )
 from barista_bench.scene_graph.domain import Side
 from barista_bench.scene_graph.graph_words import third_person
-
-QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("left", "right")))
 
 
 def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -165,23 +152,6 @@ def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
             choices = [Choice(view.interval_text(start, end), Changes(*change, start, end + 1)) for start, end in row]
             arguments = "SR", slots, choices[number], choices, row[number], [thing]
             yield view.candidate(*arguments, answer=f"interval {number}", event=f"{after.thing.id} from {after.start}")
-
-
-def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """LVR: the earlier place in the frame of an object that hands work with."""
-    for used_thing in view.used_things:
-        for frame in view.frames:
-            if quarter := quarter_of(view.scene, used_thing.id, frame):
-                thing = name_object(view.scene, used_thing, [frame], {"side"})
-                slots = {"time": view.time(frame), "thing": thing.name}
-                right = quarter_choice(thing, frame, quarter)
-                choices = [quarter_choice(thing, frame, other) for other in QUARTERS]
-                event = f"{thing.id} {view.stay_of(thing.id, frame)}"
-                yield view.candidate("LVR", slots, right, choices, [frame], [thing], event=event)
-
-
-def quarter_choice(thing: NamedObject, frame: int, quarter: tuple[Down, Across]) -> Choice:
-    return Choice(f"In the {' '.join(quarter)}.", InQuarter(thing.id, *quarter, frame))
 
 
 def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -377,37 +347,18 @@ def _two_touches_choice(
     return Choice(sentence(text), AllOf(touches))
 
 
-def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """GOT: the place, at one moment, of the object that a hand works with at another moment.
-
-    The question does not depend on the object's appearance.
-    """
-    for role_frame in view.frames:
-        for use in view.uses_at(role_frame):
-            in_hand = [other for other in view.uses_at(role_frame) if other.side == use.side]
-            for frame in view.frames:
-                quarter = quarter_of(view.scene, use.thing.id, frame)
-                if frame != role_frame and quarter is not None and len(in_hand) == 1:
-                    slots = {"side": use.side, "role": view.time(role_frame), "time": view.time(frame)}
-                    right, *choices = (quarter_choice(use.thing, frame, other) for other in (quarter, *QUARTERS))
-                    given = [Touches(use.side, use.thing.id, role_frame)]
-                    arguments = "GOT", slots, right, choices, [role_frame, frame], [use.thing]
-                    event = f"{use.side} {use.thing.id} {view.stay_of(use.thing.id, frame)}"
-                    yield view.candidate(*arguments, given=given, is_named=False, event=event)
-
-
 QUESTIONS: Mapping[str, Sequence[Callable[[ShownScene], Iterator[QuestionCandidate]]]] = {
     "AOG": (active_object, further.colour_in_hand),
     "HOA": (hand_of_object, further.hands_on_object),
     "MSP": (state_in_use,),
     "SR": (when_it_changed, further.state_before),
-    "LVR": (place_before,),
+    "LVR": (further.place_before,),
     "HOTR": (order_of_contacts,),
     "NSA": (next_state,),
     "NAA": (next_action,),
     "LCOI": (cause_of_change,),
     "PR": (progress, further.moment_of_step),
     "HGC": (hands_over_time, further.moment_of_touch),
-    "GOT": (tracked_object, further.state_of_tracked_object),
+    "GOT": (further.tracked_object, further.state_of_tracked_object),
 }
 """The questions of each subtask."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from barista_bench.generate.scene import Scene, cached_by_scene
+from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import HandUse, PlaceSpan, SpanT, find_overlapping, noun_of, verb_of
+from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph.domain import Side, is_excluded
 
 

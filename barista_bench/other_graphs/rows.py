@@ -19,7 +19,7 @@ from barista_bench.errors import DataError, VideoError
 from barista_bench.files.reading import as_utf8, confine, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.media.video.frame_folder import SUFFIXES, frame_files
-from barista_bench.media.video.index import VIDEO_SUFFIXES
+from barista_bench.media.video.opening import VIDEO_SUFFIXES
 from barista_bench.media.video.readers import video_facts
 from barista_bench.other_graphs.source import ImportTally
 from barista_bench.scene_graph.non_finite import replace_non_finite

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import DataError, VideoError
 from barista_bench.media.video import FrameReader, open_reader
-from barista_bench.media.video.index import track_note
+from barista_bench.media.video.opening import track_note
 from barista_bench.media.video.pyav_reader import PyavReader
 from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations
 from barista_bench.scene_graph.reading import Problem, ProblemLog

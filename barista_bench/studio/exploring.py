@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from barista_bench.annotate.records import frame_ranges
 from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.lexical import content_words
@@ -19,6 +18,7 @@ from barista_bench.core.task import Example
 from barista_bench.data.trace import explained_reference, trace
 from barista_bench.errors import DataError
 from barista_bench.reporting import write_report
+from barista_bench.scene_graph.coverage import frame_ranges
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, Segment, VideoGraph
 from barista_bench.studio.footage import frame_seconds
 from barista_bench.studio.given_answers import GivenAnswers

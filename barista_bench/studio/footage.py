@@ -33,7 +33,7 @@ from barista_bench.files.text_out import NO_SPACE
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of
+from barista_bench.media.video.opening import AV_ERRORS, Stamp, reason, stamp_of
 from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
 CACHE_BYTES = 20 * 2**30

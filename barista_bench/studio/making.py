@@ -14,7 +14,7 @@ from barista_bench.errors import DataError, VideoError
 from barista_bench.files.reading import confine, name_problem
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import open_reader
-from barista_bench.media.video.index import VIDEO_SUFFIXES
+from barista_bench.media.video.opening import VIDEO_SUFFIXES
 from barista_bench.studio.commands import StudioCommands, path_below
 from barista_bench.studio.jobs import Jobs
 from barista_bench.studio.workspace import Json, View, find_folders, sent_as

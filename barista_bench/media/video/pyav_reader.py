@@ -28,7 +28,8 @@ from av.video.frame import VideoFrame
 from barista_bench.errors import VideoError
 from barista_bench.media.video.frame_folder import REMUX
 from barista_bench.media.video.frame_reader import Deliver, FrameReader
-from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, reason
+from barista_bench.media.video.index import VideoIndex
+from barista_bench.media.video.opening import AV_ERRORS, open_video, reason
 
 Take: TypeAlias = Callable[[VideoFrame, int], None]
 """Function that receives a decoded frame and its index."""

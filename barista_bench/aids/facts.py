@@ -207,7 +207,6 @@ def _is_shown(scene: Scene) -> bool:
 
 
 def _states_of_instances(scene: Scene) -> Iterator[Fact]:
-    """Yield the states of all objects to which a phrase may refer."""
     (frame,), labels = scene.frames, instance_labels(scene)
     for row in scene.video.states:
         if row.object_id in labels and row.span[0] <= frame < row.span[1]:
@@ -216,7 +215,6 @@ def _states_of_instances(scene: Scene) -> Iterator[Fact]:
 
 
 def _relations_of_instances(scene: Scene) -> Iterator[Fact]:
-    """Yield the relations of all objects to which a phrase may refer."""
     (frame,), labels = scene.frames, instance_labels(scene)
     for row in scene.video.relations:
         if {row.source_id, row.target_id} & labels.keys() and _find_holding_spans(scene, row):
@@ -306,13 +304,11 @@ def _verb(value: str) -> str:
 
 
 def _find_holding_spans(scene: Scene, row: RelationRow) -> list[Span]:
-    """Return the parts of the scene where a relation holds and both its objects have a box."""
     part = _common(row.span, scene.span)
     return scene.video.seen(part, row.source_id, row.target_id) if part else []
 
 
 def _activities(scene: Scene) -> Iterator[Fact]:
-    """Yield the activities in the scene. A span includes the last frame of its activity."""
     for row in scene.video.activities:
         part = _common((row.span[0], row.span[1] + 1), scene.span)
         if part and row.name:

@@ -242,7 +242,6 @@ def _prompts_file(prompts: Sequence[MaskPrompt], video: VideoFiles, domain: Doma
 
 
 def _chosen_proposals(keyframe: DecidedKeyframe, video: VideoFiles) -> dict[str, Proposal]:
-    """Return the proposals that a keyframe accepts, by object."""
     if not keyframe.proposals:
         return {}
     keyframes = video.read(ProposalsFile).keyframes if video.has(ProposalsFile) else []

@@ -384,19 +384,13 @@ def _probe_video(videos: Path, file: str) -> VideoSource | str:
             if damaged := frames.undecodable():
                 what = f"{len(damaged)} of {len(frames)} frames cannot be decoded, the first is {damaged[0]}"
                 raise DataError(f"{path}: {what}. Fix: {REENCODE}")
-            width, height = frames.size
-            return VideoSource(
-                file=file,
-                sha256=video_sha256(path, across_processes=True),
-                width=width,
-                height=height,
-                frames=len(frames),
-                fps=frames.fps,
-            )
+            sha256, (width, height) = video_sha256(path, across_processes=True), frames.size
+            count, fps = len(frames), frames.fps
+            return VideoSource(file=file, sha256=sha256, width=width, height=height, frames=count, fps=fps)
     except DataError as error:
         return str(error)
 
 
 def file_stamp(path: Path) -> FileStamp | None:
-    """Return a stamp that changes when a file is replaced; None if the file does not exist."""
+    """Return a stamp that changes when a file is replaced; None without the file."""
     return FileStamp.of(path) if path.is_file() else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product, zip_longest
 
 from barista_bench.core.example import content_seed
@@ -17,7 +18,6 @@ from barista_bench.generate.egocot_moments import DISTRACTORS, ShownScene, sente
 from barista_bench.generate.egocot_statements import Across, AwayFrom, Down, InQuarter, InStep, quarter_of
 from barista_bench.generate.spans import COLOUR, SIDES, NamedObject, ValueSpan
 from barista_bench.generate.statements import AllOf, HasValue, Statement, Touches
-from barista_bench.scene_graph.domain import Side
 
 HANDS = {(True, True): "Both hands.", (True, False): "Only the left hand.", (False, True): "Only the right hand."}
 NEITHER = "Neither hand."
@@ -87,12 +87,8 @@ def state_before(view: ShownScene) -> Iterator[QuestionCandidate]:
                 yield view.candidate(*arguments, event=event, second=frame / view.scene.fps)
         if any(current in change for change in view.scene.changes):
             state = view.words.state(current.value, current.thing.category)
-            claim = _claim_of_state(current)
+            claim = partial(HasValue, current.thing.id, current.type, current.value)
             yield from _which_moment(view, "SR moment", {"state": state}, claim, f"when {current.value}", current.thing)
-
-
-def _claim_of_state(current: ValueSpan) -> Callable[[int], Statement]:
-    return lambda frame: HasValue(current.thing.id, current.type, current.value, frame)
 
 
 def state_of_tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -149,23 +145,15 @@ def _state_choice(view: ShownScene, current: ValueSpan, value: str, frame: int) 
 def moment_of_touch(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HGC: the moment at which a hand is on an object."""
     for thing, side in product(view.used_things, SIDES):
-        claim = _claim_of_touch(side, thing)
+        claim = partial(Touches, side, thing.id)
         yield from _which_moment(view, "HGC moment", {"side": side}, claim, f"when {side}", thing)
-
-
-def _claim_of_touch(side: Side, thing: NamedObject) -> Callable[[int], Statement]:
-    return lambda frame: Touches(side, thing.id, frame)
 
 
 def moment_of_step(view: ShownScene) -> Iterator[QuestionCandidate]:
     """PR: the moment at which a step is under way."""
     for name in dict.fromkeys(step.name for step in view.scene.steps):
-        claim = _claim_of_step(name)
+        claim = partial(InStep, name)
         yield from _which_moment(view, "PR moment", {"step": view.phrase(name)}, claim, f"when {name}")
-
-
-def _claim_of_step(name: str) -> Callable[[int], Statement]:
-    return lambda frame: InStep(name, frame)
 
 
 def _which_moment(

@@ -84,7 +84,6 @@ def hand_of_object(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _hands_of_objects(view: ShownScene, frame: int) -> Iterator[QuestionCandidate]:
-    """Yield questions about the hand on each of two objects, if both hands are on something."""
     by_side = [[use.thing for use in view.uses_at(frame) if use.side == side] for side in SIDES]
     for left, right in product(*by_side):
         others = view.visible_things(view.used_things, frame, barred=TOUCHES) if left == right else [right]
@@ -188,7 +187,6 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _is_same_order(view: ShownScene, pair: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether two pairs of objects, each in order of time, are equal, or equal up to parts and wholes."""
     return all(a == b or view.scene.is_part_of_other(a, b) for a, b in zip(pair, other, strict=True))
 
 

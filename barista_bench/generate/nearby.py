@@ -126,7 +126,6 @@ def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> boo
 
 @cached_by_scene
 def _belongs(scene: Scene, noun: str, owner: str) -> bool:
-    """Return whether an object that a noun could name is a part of, or belongs to, an object named by `owner`."""
     nouns = {item: thing.noun for item, thing in scene.things.items()}
     return any(
         scene.domain.same_noun(noun, nouns[item]) and any(scene.domain.same_noun(owner, nouns[o]) for o in owners)

@@ -57,7 +57,6 @@ class Scene(VisibleObjects):
         )
 
     def _relations(self, kind: str) -> Iterator[tuple[SceneObject, SceneObject, LabelledSpan]]:
-        """Yield (source, target, spans) for every relation of a type."""
         table, objects = self.video.relations_table, self.video.objects
         for index in range(len(table.start)):
             type_, value, start, end, _ = table.entry(index)

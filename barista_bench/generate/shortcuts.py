@@ -93,7 +93,6 @@ def _p_value(hits: float, chances: Sequence[float]) -> float:
 
 @lru_cache(maxsize=8)  # all guessers of a set need the same result
 def _successes(chances: tuple[float, ...]) -> NDArray[np.float64]:
-    """Return the probabilities of 0, 1, 2, ... successes in independent trials."""
     distribution = np.ones(1)
     for chance in chances:
         distribution = np.convolve(distribution, [1 - chance, chance])
@@ -118,7 +117,6 @@ def shared_word_fraction(choice: str, question: str) -> float:
 
 
 def _offered_scores(questions: Sequence[TextQuestion]) -> Scores:
-    """Return, for each choice, how often the questions of the set offer it."""
     times = Counter(choice for question in questions for choice in question.choices)
     return [np.array([float(times[choice]) for choice in question.choices]) for question in questions]
 

@@ -194,7 +194,6 @@ def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
 
 
 def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[np.float64], log: ProblemLog) -> None:
-    """Warn of empty masks, and of boxes that do not match the boxes around their masks (`tight_boxes`)."""
     records = graph.records
     boxes = records.annotation_columns().bbox[np.searchsorted(records.annotation_rows(), rows)]
     low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]

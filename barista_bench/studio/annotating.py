@@ -104,7 +104,6 @@ class AnnotationRoutes(View):
         return open_project(self._project.folder).video(video_id)
 
     def _video_state(self, video: VideoFiles) -> Json:
-        """Return a video's decisions, stages and next steps, and the person's draft, without masks."""
         video.check_video()
         annotated, missing = self._read(video), missing_masks(video)
         with self._drafts:

@@ -121,7 +121,6 @@ def _segment_rows(layer: str, segments: list[Segment]) -> Iterator[Json]:
 
 
 def _statement_rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]) -> Iterator[Json]:
-    """Yield one row per statement, with the ranges of all its records."""
     rows: dict[tuple[int, int, int], list[FrameRange]] = {}
     for position in range(len(table.start)):
         frames = graph.frames_with_boxes(table, position) if layer == "relation" else None

@@ -177,7 +177,6 @@ class PyavReader(FrameReader):
         ]
 
     def _deliver_group(self, lane: int, start: int, group: dict[int, int], deliver: Deliver) -> None:
-        """Deliver the frames {pts: index} whose decoding starts at keyframe `start`."""
         take = partial(self._hand_over, deliver=deliver)
         cause = self._find_group(lane, start, group, take)
         if group:

@@ -180,14 +180,14 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
             Unique(thing.id, (frame,), thing.description) for thing, frame in zip(things, frames, strict=True)
         )
         pairs = list(combinations(ids, 2))
-        is_asked = any(_is_same_order(view, pair, other) for pair, other in product(pairs, asked_pairs))
+        # Two pairs ask for the same order if they are equal up to parts and wholes.
+        is_asked = any(
+            all(a == b or view.scene.is_part_of_other(a, b) for a, b in zip(pair, other, strict=True))
+            for pair, other in product(pairs, asked_pairs)
+        )
         if not is_asked and all(row.truth(view.scene) for row in (right.statement, *unique)):
             asked_pairs += pairs
             yield msgspec.structs.replace(candidate, given=unique, objects=ids, event=" ".join(sorted(ids)))
-
-
-def _is_same_order(view: ShownScene, pair: Sequence[str], other: Sequence[str]) -> bool:
-    return all(a == b or view.scene.is_part_of_other(a, b) for a, b in zip(pair, other, strict=True))
 
 
 def _order_choice(until: int, things: Sequence[NamedObject]) -> Choice:

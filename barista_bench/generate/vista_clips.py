@@ -226,7 +226,7 @@ class Sequences:
             ]
 
     def _distinct_orders(self, chosen: list[Order], orders: Iterator[Order], most: int) -> list[Order]:
-        """Add orders, in turn, that cannot be confused with any chosen order, up to `most`."""
+        """Add orders, in turn, that cannot be confused with any chosen order in either direction, up to `most`."""
         for order in islice(orders, SEQUENCES_TRIED):
             if len(chosen) == most:
                 break

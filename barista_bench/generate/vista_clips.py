@@ -244,7 +244,7 @@ class Sequences:
 
 
 def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Yield clips of level 1. `extra` has a key: a clip can be in the sets of its key."""
+    """Yield clips of level 1. `extra` has the key of the sets that a clip can be in."""
     for clip in clips:
         yield from _action_candidates(scene, clip, words)
         yield from _place_candidates(scene, clip, words)

@@ -124,7 +124,7 @@ class Scene(VisibleObjects):
 
     @cached_property
     def changes(self) -> tuple[tuple[ValueSpan, ValueSpan], ...]:
-        """Return pairs of successive values of an attribute that exclude each other, by time.
+        """Return pairs of successive values of an object's attribute that exclude each other, by time.
 
         Only a gap may lie between the two values.
         """

@@ -83,7 +83,7 @@ class VisibleObjects:
         return max(1, round(seconds * self.fps))
 
     def frames_of_action(self, shown_fps: float) -> int:
-        """Return the fewest frames of a clip that shows an action, even if it is shown at `shown_fps`."""
+        """Return the fewest frames of a clip that shows an action, if `shown_fps` frames per second are shown."""
         lengths = self.domain.lengths
         pictures = ceil(lengths.action_frames * max(1.0, self.fps / shown_fps))
         return max(pictures, self.frames_in(lengths.action_min))

@@ -85,7 +85,7 @@ def _train(args: argparse.Namespace, settings: dict[str, Any], training: Trainin
 
 
 class VideosBesideCheckpoints(TrainerCallback):
-    """A checkpoint is an adapter, too, and a run with it must know what was seen."""
+    """Lists the training videos beside each checkpoint: a checkpoint is an adapter, too, and a run needs this list."""
 
     def __init__(self, training: TrainingVideos, folder: Path) -> None:
         self.training, self.folder = training, folder
@@ -110,7 +110,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def refuse_endless(model: Any, processor: Any, name: str) -> None:  # noqa: ANN401  (of any family)
-    """TRL trains the end of the turn, and generation stops at `eos_token_id`: otherwise answers would run on."""
+    """Exit if generation does not stop at the token with which TRL trains a turn to end: answers would be endless."""
     chat = [{"role": role, "content": [{"type": "text", "text": "."}]} for role in ("user", "assistant")]
     tokenizer = processor.tokenizer
     written = tokenizer(processor.apply_chat_template(chat).rstrip(), add_special_tokens=False)["input_ids"]

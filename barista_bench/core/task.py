@@ -225,9 +225,9 @@ class Scoring(ABC):
     primary_note: ClassVar[str] = ""
     """A description of the primary metric in one sentence, for readers of reports."""
     sample_score: ClassVar[str]
-    floor: ClassVar[str] = ""
-    """What the score of a task counts whose published score needs a judge: a lower bound. Empty for other tasks."""
     """The score that represents one sample."""
+    floor: ClassVar[str] = ""
+    """What the score counts, if the published score needs a judge and this score is only a lower bound. Else empty."""
     breakdown_keys: ClassVar[tuple[str, ...]]
     """Keys of `metadata` by which every result is broken down."""
     decided_by: ClassVar[Literal["mean"] | MicroF1 | None] = None

@@ -153,7 +153,7 @@ def _instances(graph: SceneGraph, video_masks: Mapping[str, _Masks]) -> dict[str
 _Row = dict[str, Any]
 ExportFormat = Literal["chat", "preference", "prompts", "coco", "davis"]
 _ASKING: Sequence[ExportFormat] = ("chat", "prompts")
-"""Formats of the tasks' own questions, in a given box format."""
+"""Formats that hold the tasks' own questions, with boxes in a given format."""
 TRAIN = "train"
 PARQUET = "data/train-00000-of-00001.parquet"
 """The file of a split, as `datasets` names it."""
@@ -272,7 +272,7 @@ def _task_of(data: Path, name: str) -> Task:
 def _questions(
     data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None, form: ExportFormat
 ) -> Iterator[_Row]:
-    """Yield each question with its reference: as the oracle writes it, or for `prompts` as a reward reads it."""
+    """Yield each question with its reference, as the oracle writes it or, for `prompts`, as a reward reads it."""
     for name in tasks:
         task = _task_of(data, name)
         refuse_untrainable(task)

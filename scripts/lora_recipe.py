@@ -1,4 +1,4 @@
-"""What scripts/train_lora.py and scripts/train_grpo.py share: flags, checks, one training that a kill does not end."""
+"""The parts that scripts/train_lora.py and scripts/train_grpo.py share: flags, checks, and one training."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def train_once(
 
 
 class VideosBesideCheckpoints(TrainerCallback):
-    """A checkpoint is an adapter, too, and a run with it must know what was seen."""
+    """Lists the training videos beside each checkpoint: a checkpoint is an adapter, too, and a run needs this list."""
 
     def __init__(self, training: TrainingVideos, folder: Path) -> None:
         self.training, self.folder = training, folder
@@ -90,7 +90,7 @@ def _parts(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _refuse_endless(model: Any, processor: Any, name: str) -> None:  # noqa: ANN401  (of any family)
-    """TRL trains the end of the turn, and generation stops at `eos_token_id`: otherwise answers would run on."""
+    """Exit if generation does not stop at the token with which TRL trains a turn to end: answers would be endless."""
     chat = [{"role": role, "content": [{"type": "text", "text": "."}]} for role in ("user", "assistant")]
     tokenizer = processor.tokenizer
     written = tokenizer(processor.apply_chat_template(chat).rstrip(), add_special_tokens=False)["input_ids"]

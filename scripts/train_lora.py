@@ -4,9 +4,9 @@
     barista-bench export DATA --format chat --task relations --task grounding --box-format xyxy/1000 --out chats
     python scripts/train_lora.py chats --model Qwen/Qwen2.5-VL-3B-Instruct --out adapter
 
-The same command goes on from the last checkpoint after it was killed, and gives the adapter that an uninterrupted one
-gives. OUT/loss.json and loss.png hold the learning curve, OUT/training_videos.json the videos, by which runs know what
-was seen.
+If the training is killed, repeat the command to continue from the last checkpoint. The adapter then equals the adapter
+of an uninterrupted training. OUT/loss.json and loss.png have the learning curve. OUT/training_videos.json lists the
+training videos for later runs.
 """
 
 from __future__ import annotations

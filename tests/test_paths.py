@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine, valid_video_id
+from barista_bench.files.paths import confine, valid_video_id
 
 
 @pytest.mark.parametrize("name", ["v", "P01-02.final", "Kaffee süß", "動画", "a b", "..a", "x" * 255])

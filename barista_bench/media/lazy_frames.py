@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.media.video import read_frames
 from barista_bench.media.video.frame_reader import Images
 

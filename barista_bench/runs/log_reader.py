@@ -233,11 +233,11 @@ def _fingerprints(folder: Path) -> Mapping[str, str | None]:
     if (folder / INPUTS_FILE).exists() or not own_examples.exists():
         return read_inputs(folder)
     noun, remedy = "no frozen example", "import the run again"
-    return {name: None for _, name in read_json_lines(own_examples, MAX_LINE, _example_id, what=noun, remedy=remedy)}
 
+    def example_id(line: bytes) -> str:
+        return str(json.loads(line)["example_id"])
 
-def _example_id(line: bytes) -> str:
-    return str(json.loads(line)["example_id"])
+    return {name: None for _, name in read_json_lines(own_examples, MAX_LINE, example_id, what=noun, remedy=remedy)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,10 +294,8 @@ def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
 
 
 def _write_merged(reader: LogReader, merged: Path) -> None:
-    for leftover in merged.parent.glob(
-        f".{merged.name}.*.partial"
-    ):  # a killed call left it, since this process holds the lock
-        leftover.unlink()
+    for leftover in merged.parent.glob(f".{merged.name}.*.partial"):
+        leftover.unlink()  # a killed call left it, since this process holds the lock
     with atomic_write(merged, durable=True) as partial, partial.open("wb") as file:
         for line in reader.counting_lines.values():
             file.write(reader.line(line))

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.cli import commands as cli
 from barista_bench.core.task import Example, Overlay, Prediction, Task
-from barista_bench.data.dataset import LoadedExample, open_examples
+from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
+from barista_bench.data.loaded_example import LoadedExample
 from barista_bench.errors import DataError
 from barista_bench.interchange.fiftyone_dataset import write_fiftyone
 from barista_bench.scene_graph.masks import encode_mask

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from barista_bench.errors import DataError
-from barista_bench.hub.board import Board, BoardEntry, fetch_results, overview, ranks, read_board, refusals, tables
+from barista_bench.hub.board import Board, BoardEntry, fetch_results, read_board
+from barista_bench.hub.board_tables import overview, ranks, refusals, tables
 from barista_bench.hub.checks import MAX_FILE
 from barista_bench.hub.files import results_files
 from barista_bench.hub.submission import Submission
@@ -280,7 +281,7 @@ def test_a_dataset_on_the_hub_is_fetched_without_files_that_cannot_be_submission
 def test_the_board_needs_nothing_that_a_space_lacks() -> None:
     """A Space installs pydantic, PyYAML and huggingface_hub, and gets the package's files."""
     program = (
-        "import sys; import barista_bench.hub.board\n"
+        "import sys; import barista_bench.hub.board_tables\n"
         "heavy = ('torch', 'transformers', 'datasets', 'evaluate', 'av', 'numpy', 'PIL', 'pycocotools', 'scipy',"
         " 'msgspec', 'pyarrow', 'typer')\n"
         "print([name for name in heavy if name in sys.modules])"
@@ -299,7 +300,7 @@ def test_the_spaces_page_is_made_from_a_folder(tmp_path: Path) -> None:
     publish(tmp_path, results(model="a/one"))
     root = Path(__file__).resolve().parents[2]
     program = (
-        "import app, sys; from barista_bench.hub.board import overview\n"
+        "import app, sys; from barista_bench.hub.board_tables import overview\n"
         "board = app.load(sys.argv[1]); blocks = app.page(sys.argv[1])\n"
         "print(len(board.entries), type(blocks).__name__, overview(board).values[0][0])"
     )

@@ -52,12 +52,8 @@ def best(record: SampleRecord) -> SampleRecord:
 
 JUDGE_METRICS: dict[str, Forgery] = {
     "mean": in_judge("results.json", "metrics.mean.mean", more),
-    "a criterion": in_judge("results.json", "metrics.accuracy.mean", more),
     "interval": in_judge("results.json", "metrics.mean.low", None),
-    "coverage": in_judge("results.json", "coverage.judged", lambda count: count - 1),
     "name of the judge": in_judge("results.json", "judge.name", "maker/better"),
-    "categories": in_judge("results.json", "per_category", {}),
-    "verdicts_per_answer": in_judge("results.json", "verdicts_per_answer", 9),
     "copied": lambda run: write_results(judged(results(VQA), value=0.9), judge_of(run) / "results.json"),
     "verdicts": forge_verdicts(lambda records: [best(r) for r in records]),
 }
@@ -66,14 +62,10 @@ JUDGE_LOGS: dict[str, Forgery] = {
     "verdicts on other answers": forge_verdicts(lambda records: [other(r, example_id="item") for r in records]),
     "verdicts by another form": forge_verdicts(lambda records: [other(r, fingerprint=digest("form")) for r in records]),
     "a draw more": forge_verdicts(lambda records: [*records, other(records[0], repetition=2, key=digest("more"))]),
-    "a second verdict": forge_verdicts(lambda records: [best(records[0]), *records]),
     "answers changed later": forge_log(lambda records: [other(r, text="Answer: something else") for r in records]),
     "judge": in_judge(JUDGE_FILE, "identity.model.name", "maker/better"),
-    "fewer draws": in_judge(JUDGE_FILE, "verdicts_per_answer", 1),
     "fewer criteria": in_judge(JUDGE_FILE, "rubric.criteria", lambda criteria: criteria[:1]),
-    "text of the rubric": in_judge(JUDGE_FILE, "rubric.criteria.0.text", "Anything is right."),
     "name of the rubric": in_judge(JUDGE_FILE, "rubric.wording", "release@4086ce5"),
-    "hash of the rubric": in_judge(JUDGE_FILE, "identity.rubric", "ab" * 32),
     "steps": in_judge(JUDGE_FILE, "steps", first(lambda steps: steps[:1])),
     "temperature": in_judge(JUDGE_FILE, "generation.temperature", 0.123),
     "no description": in_judge(JUDGE_FILE, "generation", {"heat": 1}),

@@ -9,7 +9,7 @@ import pytest
 
 from barista_bench.core.example import Status
 from barista_bench.metrics.mean_ap.scoring import evaluate_images, spread_of, summarise
-from barista_bench.reporting import diagnosis, tables
+from barista_bench.reporting import all_tasks, diagnosis, tables
 from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.leaderboard import TaskStanding, leaderboard
 from barista_bench.reporting.tables import metric_cell
@@ -26,7 +26,7 @@ def texts(table: Table) -> list[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def tasks() -> list[tables.TaskRuns]:
+def tasks() -> list[all_tasks.TaskRuns]:
     examples = MadeExamples(10)
     mixed = made_run(examples, name="mixed")
     whole = made_run(examples, name="whole", statuses=[Status.OK], answer="apple, pear", folder="b")
@@ -81,8 +81,8 @@ def test_what_the_order_decides_is_read_from_the_metric() -> None:
     assert tie_spread(results) == "0.252 to 0.505 over random orders, 0.252 to 0.505 at most"
 
 
-def test_scores_of_a_group_are_each_models_mean_over_its_scored_samples(tasks: list[tables.TaskRuns]) -> None:
-    (table,) = tables.by_group(tasks)
+def test_scores_of_a_group_are_each_models_mean_over_its_scored_samples(tasks: list[all_tasks.TaskRuns]) -> None:
+    (table,) = all_tasks.by_group(tasks)
     cells = {(row[0].text, row[1].text): row[2] for row in table.rows}
     for label, run in tasks[0][1].items():
         expected = group_scores(run, "moka")
@@ -97,8 +97,8 @@ def test_the_mean_over_models_weighs_each_model_once_and_leaves_baselines_out() 
         "whole": made_run(examples, name="whole", statuses=[Status.OK], answer="apple, pear", folder="b"),
         "chance": made_run(examples, name="chance", statuses=[Status.OK], answer="plum", folder="c"),
     }
-    (table,) = tables.by_group([("garden / fruit", runs)])
-    row = next(row for row in table.rows if [cell.text for cell in row[:2]] == ["moka", tables.ALL_MODELS])
+    (table,) = all_tasks.by_group([("garden / fruit", runs)])
+    row = next(row for row in table.rows if [cell.text for cell in row[:2]] == ["moka", all_tasks.ALL_MODELS])
     means = [sum(scores) / len(scores) for scores in (group_scores(runs[name], "moka") for name in ("mixed", "whole"))]
     assert row[2].text == f"{sum(means) / 2:.3f}"
     assert row[2].notes == ("2 models",)
@@ -106,8 +106,8 @@ def test_the_mean_over_models_weighs_each_model_once_and_leaves_baselines_out() 
     assert ("moka", "chance") in {(row[0].text, row[1].text) for row in table.rows}
 
 
-def test_tokens_are_means_over_samples(tasks: list[tables.TaskRuns]) -> None:
-    table = tables.tokens(tasks)
+def test_tokens_are_means_over_samples(tasks: list[all_tasks.TaskRuns]) -> None:
+    table = all_tasks.tokens(tasks)
     assert table is not None
     assert texts(table) == [["garden / fruit", "100", "10", "100", "10"], ["garden / more", "100", "10", "–", "–"]]
 

@@ -16,7 +16,8 @@ from PIL import Image
 
 from barista_bench.core.task import FrameRef
 from barista_bench.data import shared_frames as media
-from barista_bench.data.shared_frames import FrameStore, StageClock, decode_image, size_of_images
+from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
+from barista_bench.data.stored_images import decode_image
 from barista_bench.errors import DataError, VideoError
 from barista_bench.media.lazy_frames import LazyFrames, decode_count
 from barista_bench.media.video import close_readers

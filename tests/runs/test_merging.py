@@ -10,7 +10,7 @@ import pytest
 from barista_bench.core.example import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.errors import ConfigError
-from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.log.inputs import INPUTS_FILE, merge_inputs, read_inputs
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleLog, SampleRecord, read_records, seal
 from barista_bench.runs.log_reader import merge, run_records

@@ -10,7 +10,8 @@ import pytest
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
-from barista_bench.data.dataset import BuiltExamples, LoadedExample
+from barista_bench.data.dataset import BuiltExamples
+from barista_bench.data.loaded_example import LoadedExample
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.log.sample_log import read_records

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner
-from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.log.sample_log import SampleLog
 from tests.one_run import run
 

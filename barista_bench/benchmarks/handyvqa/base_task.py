@@ -24,7 +24,7 @@ from barista_bench.core.example import Inputs, Int64, Metadata, SkippedExample, 
 from barista_bench.core.options import EvenSampling, Option
 from barista_bench.core.task import Example, FrameRef
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame
 from barista_bench.media.video.readers import VideoFacts, video_facts
 

@@ -36,7 +36,7 @@ from barista_bench.benchmarks.release_records import (
     read_values,
 )
 from barista_bench.errors import DataError, RecordError
-from barista_bench.files.reading import confine, name_problem
+from barista_bench.files.paths import confine, name_problem
 from barista_bench.media.video.frame_folder import natural_key
 from barista_bench.scene_graph import Problem, ProblemLog, Rle
 

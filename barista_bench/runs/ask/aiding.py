@@ -24,7 +24,7 @@ from barista_bench.core.boxes import as_xyxy
 from barista_bench.core.example import evidence_objects
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.task import Example, Question
-from barista_bench.data.dataset import LinkedMedia
+from barista_bench.data.loaded_example import LinkedMedia
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import write_whole

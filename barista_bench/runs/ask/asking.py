@@ -22,15 +22,17 @@ from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.guarding import guard
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Task
-from barista_bench.data.dataset import ExampleSet, LoadedExample, Pictures
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.data.loaded_example import LoadedExample, Pictures
 from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
 from barista_bench.errors import BaristaError, DataError, TaskError
 from barista_bench.models import Completion, Failure, Model, Request, StreamingModel
 from barista_bench.models.base import sees_videos, sends_files
 from barista_bench.runs.ask.answers import Spending, answer_each, answer_fields, answer_status, with_steps
-from barista_bench.runs.ask.config import RunConfig, Shard
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.session import Session
+from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.decide.stopping import Stopping
 from barista_bench.runs.log.inputs import AskedInput, asks_in_steps, sample_keys, sample_seed
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest

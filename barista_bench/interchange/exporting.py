@@ -323,7 +323,7 @@ def _refuse_other_rules(own_run: ReadRun) -> None:
         )
     if own_run.task.follows_paper:
         raise ConfigError(
-            f"{own_run.folder}: follows the paper's protocol, the layout has the released rules' figures. "
+            f"{own_run.folder}: follows the paper's protocol, the layout has the released rules' scores. "
             "Fix: run or import with --protocol release"
         )
 

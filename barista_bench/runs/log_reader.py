@@ -142,8 +142,7 @@ class LogReader:
                     second_answers.append((before, line))
         self.counting_lines = dict(sorted(counting_lines.items(), key=lambda item: item[1]))
         # Copies of a line come from an interrupted merge. Two different answers to one question are a mistake.
-        different = sum(self.line(first) != self.line(second) for first, second in second_answers)
-        if different:
+        if different := sum(self.line(first) != self.line(second) for first, second in second_answers):
             log.warning(
                 "%s: %d finished records are of the sample of an earlier one: the first counts", self._folder, different
             )
@@ -270,8 +269,7 @@ def compact(folder: str | Path) -> Compaction:
             raise DataError(f"{folder}: no sample log here. Fix: name the folder of a run")
         size = sum(path.stat().st_size for path in reader.paths)
         _write_merged(reader, merged)
-        # Remove in ascending order. Among failed records of a key the last file's record counts, so that file must go
-        # last.
+        # In ascending order: among failed records of a key the last file's record counts, so that file must go last.
         for path in locked_logs:
             if path != merged:
                 path.unlink()

@@ -72,7 +72,7 @@ def _better(model: Path) -> None:
 
 
 def _called(name: str) -> Forgery:
-    """Another primary figure, with all that belongs to it."""
+    """Another primary metric, with all that belongs to it."""
     best = {"mean": 1.0, "std": 0.0, "repetitions": [1.0, 1.0], "low": 1.0, "high": 1.0}
     return both(
         in_results("primary", name),

@@ -207,7 +207,7 @@ def broken(results: Results, **changes: Any) -> Results:
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (broken(results(), metrics={}), "lacks the primary figure"),
+        (broken(results(), metrics={}), "lacks the primary metric"),
         (broken(results(), metrics={"micro_f1": metric([42.0, 43.0, 41.0])}), "outside 0 to 1"),
         (
             broken(results(), metrics={"micro_f1": metric([0.4, 0.4]).model_copy(update={"mean": 0.9})}),

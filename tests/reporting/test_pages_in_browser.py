@@ -14,7 +14,7 @@ from barista_bench.reporting import write_report
 from barista_bench.scene_graph import encode_mask
 from tests.reporting.browser import opened
 from tests.reporting.made_runs import Fruit, MadeExamples, MadeItem, made_run
-from tests.reporting.test_many_images import Clips
+from tests.reporting.test_questions import Clips
 
 pytestmark = pytest.mark.full
 TASK = "#garden_fruit"

@@ -68,10 +68,7 @@ _NO_QUESTION = Prompt("", ())
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """An example (its position in the set) and the repetitions that still need an answer. Holds no media.
-
-    `prompt` asks the first question, or the question that follows the answers in `steps`.
-    """
+    """An example and the repetitions that still need an answer. `prompt` follows the answers in `steps`."""
 
     run: TaskRun
     index: int

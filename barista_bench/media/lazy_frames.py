@@ -49,7 +49,7 @@ class LazyFrames:
         """Return the absolute path of the video.
 
         With a root, the path must be relative and stay inside the root after links are followed (see
-        `files.reading.confined`). Without a root, it must be absolute. Raises VideoError.
+        `files.paths.confine`). Without a root, it must be absolute. Raises VideoError.
         """
         if self.root is not None:
             try:

@@ -341,11 +341,6 @@ def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(
     assert "the model returned" in session.first_failure
 
 
-def test_a_task_that_is_not_there_is_named(dataset: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no task"):
-        run(dataset, tmp_path / "run", task="relation")
-
-
 def test_the_log_can_be_scored_while_samples_are_missing(dataset: Path, tmp_path: Path, use: Use) -> None:
     use(FakeModel())
     run(dataset, tmp_path)

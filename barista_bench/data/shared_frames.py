@@ -24,7 +24,8 @@ from barista_bench.data.stored_images import decode_image
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.media.video import close_readers
-from barista_bench.media.video.index import Stamp, VideoIndex, stamp_of, video_index
+from barista_bench.media.video.index import VideoIndex, video_index
+from barista_bench.media.video.opening import Stamp, stamp_of
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")

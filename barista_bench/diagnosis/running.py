@@ -166,7 +166,6 @@ def _own_answers(aid: Aid, book: AidBook, opened: OpenedTask, config: DiagnoseCo
 
 
 def _condition_run(config: DiagnoseConfig, planned: PlannedTask, condition: Condition) -> tuple[RunConfig, OpenedTask]:
-    """Return the settings and the task of the run of one condition."""
     folder = config.out / condition_name(condition) / planned.opened.task.name
     view = tuple(part for part in condition if not isinstance(part, Aid))
     run = config.model_copy(update={"aid": tuple(map(str, condition)) if not view else (), "view": view})

@@ -326,7 +326,6 @@ def with_choices(
 
 
 def _item(item_id: str, candidate: QuestionCandidate, distractors: list[Choice], position: int, seed: int) -> Item:
-    """Return an item with its only right choice at `position`, or with several right choices at random places."""
     rng = random.Random(_seeded_key(candidate, seed))  # noqa: S311
     choices = list(distractors)
     if len(candidate.right) == 1:

@@ -7,9 +7,10 @@ from itertools import pairwise
 from typing import ClassVar, TypeVar
 
 from barista_bench.generate.nearby import excludes_action, moments_of
-from barista_bench.generate.scene import Scene, cached_by_scene
+from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject, find_overlapping, verb_of
 from barista_bench.generate.statements import Statement, Truth
+from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph import Layer
 
 ClipT = TypeVar("ClipT")

@@ -1,7 +1,6 @@
 """Frames of a video that are decoded only when pixels are needed; works without `datasets`, which is slow to import."""
 
 import os
-import threading
 from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -16,10 +15,6 @@ from barista_bench.media.video.frame_reader import Images
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PilImage
-
-_decoded = 0
-_count_lock = threading.Lock()
-os.register_at_fork(after_in_child=lambda: _renew_lock())
 
 
 class LazyFrames:
@@ -124,21 +119,7 @@ class LazyFrames:
         return self.video, self.indices, self.root
 
     def _decode(self, indices: tuple[int, ...]) -> Images:
-        global _decoded
-        images = read_frames(self.path, indices, backend=self.backend)
-        with _count_lock:
-            _decoded += len(indices)
-        return images
+        return read_frames(self.path, indices, backend=self.backend)
 
 
 Mapping.register(LazyFrames)
-
-
-def decode_count() -> int:
-    """Return the number of frames that `LazyFrames` has decoded in this process."""
-    return _decoded
-
-
-def _renew_lock() -> None:
-    global _count_lock
-    _count_lock = threading.Lock()

@@ -133,7 +133,6 @@ def import_graphs(
 
 
 def _prepare_root(out: Path, terms: Terms) -> None:
-    """Create the root, or check that an existing root belongs to the same dataset."""
     if out.is_dir() and any(out.iterdir()) and read_terms(out) != terms:
         raise ConfigError(f"{out}: contains other files. Fix: choose a new folder")
     out.mkdir(parents=True, exist_ok=True)

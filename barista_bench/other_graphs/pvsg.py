@@ -44,7 +44,6 @@ MAX_BYTES = 2**30
 """Limit of bytes for `pvsg.json`."""
 MAX_FRAMES = 200_000
 """Limit of frames for a video: eleven hours at 5 frames per second."""
-MAX_MASK_BYTES = 2**24
 _REMEDY = "fetch the release again"
 _Number = Annotated[int, msgspec.Meta(ge=1, le=255)]
 _Text = Annotated[str, msgspec.Meta(max_length=100_000)]

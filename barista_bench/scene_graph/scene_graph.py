@@ -216,7 +216,6 @@ def _check_annotations(records: ReleaseRecords, log: ProblemLog) -> None:
 
 
 def _report_odd_boxes(records: ReleaseRecords, log: ProblemLog) -> None:
-    """Warn of boxes that reach beyond the frame, or that have no area inside the frame."""
     columns, video = records.annotation_columns(), records.release.video_metadata[0]
     rows = records.rows_of("annotations")
     x, y, width, height = columns.bbox.T

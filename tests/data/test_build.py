@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ from barista_bench.data.register import register, unregister
 from barista_bench.data.rows import from_row
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.frames import link_frames
-from barista_bench.media.lazy_frames import decode_count
 from barista_bench.media.video import read_frames
 from tests.releases import document, write_release
 
@@ -179,7 +179,7 @@ def linked(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Bui
 
 
 def test_linked_rows_hold_references_decoded_on_access(
-    built: BuiltDataset, linked: BuiltDataset, small_release: Path, tmp_path: Path
+    built: BuiltDataset, linked: BuiltDataset, small_release: Path, tmp_path: Path, decode_count: Callable[[], int]
 ) -> None:
     assert named(linked).content_hash == named(built).content_hash
     plain: Dataset = load(linked.folder, "relations", tmp_path)["test"]
@@ -196,7 +196,13 @@ def test_linked_rows_hold_references_decoded_on_access(
 
 @pytest.mark.parametrize("way", ["folder", "cache", "release"])
 def test_registered_linked_frames_decode_when_touched_and_are_tensors_as_frozen_pictures_are(
-    way: str, registered: object, built: BuiltDataset, small_release: Path, tmp_path: Path, offline: Path
+    way: str,
+    registered: object,
+    built: BuiltDataset,
+    small_release: Path,
+    tmp_path: Path,
+    offline: Path,
+    decode_count: Callable[[], int],
 ) -> None:
     settings = {"frames": "linked", "sampling": SAMPLING}
     if way == "release":

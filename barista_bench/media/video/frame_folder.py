@@ -130,7 +130,6 @@ def natural_key(name: str) -> tuple[str | int, ...]:
 
 
 def _list_frames(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
-    """Return (path, bytes, time of change in ns) of each frame, in order."""
     root = Path(os.path.abspath(os.fspath(folder)))
     frames: dict[tuple[str | int, ...], tuple[Path, int, int]] = {}
     try:

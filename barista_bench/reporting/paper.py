@@ -59,7 +59,7 @@ def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> Mo
             if scores and len(scores) == len({verdict.criterion for verdict in verdicts}):
                 scores_of[sample_name(example_id, repetition)] = statistics.fmean(scores.values())
     runs = tuple(tuple(sample.as_scored for sample in group.samples) for group in run.counted.values())
-    return ModelSamples(label, run.task, runs, scores_by_judge)
+    return ModelSamples(label, run.task, runs, scores_by_judge, run.results.model.settings)
 
 
 def set_statistics(data: str | Path, benchmark: str) -> tuple[Table, ...]:

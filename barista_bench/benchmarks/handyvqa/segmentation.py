@@ -101,7 +101,7 @@ class SegmentationTarget(Target):
 class SegmentationTask(HandyvqaTask):
     """A category of questions whose answers are masks."""
 
-    version = 3
+    version = 4
     primary = "J_and_F"
     primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours."
     sample_score = "J_and_F"

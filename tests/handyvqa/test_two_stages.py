@@ -13,7 +13,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
+from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.specialists.sam3_masks import images_to_segment, write_masks
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import open_tasks
@@ -33,7 +33,7 @@ class Segmenter:
     def __init__(self) -> None:
         self.asked: dict[str, Request] = {}
 
-    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion]]:
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
         self.asked.update({request.request_id: request for request in requests})
         return [[Completion(self._answer(request))] * len(request.seeds) for request in requests]
 
@@ -46,8 +46,8 @@ class Segmenter:
 
 @pytest.fixture(scope="module")
 def dataset(generated: Callable[[str], Path], made_once: MadeOnce) -> Path:
-    settings = {"benchmark": "handyvqa", "sampling": {"frames": 4}, "cache": False}
-    return made_once("built/handyvqa", lambda out: build(generated("handyvqa"), out, **settings))
+    shown: dict[str, Any] = {"benchmark": "handyvqa", "sampling": {"frames": 4}, "cache": False}
+    return made_once("built/handyvqa", lambda out: build(generated("handyvqa"), out, **shown))
 
 
 def first_stage(dataset: Path, out: Path, model: str = "oracle", task: str = "parts") -> Path:
@@ -55,9 +55,13 @@ def first_stage(dataset: Path, out: Path, model: str = "oracle", task: str = "pa
     return out / task
 
 
+def settings(dataset: Path, out: Path, task: str, *options: str, **others: Any) -> RunConfig:
+    names = {"benchmark": "handyvqa", "task": (task,), "option": options, "model": "oracle", "repetitions": 2}
+    return RunConfig(data=str(dataset), out=out, **{**names, **others})
+
+
 def second_stage(dataset: Path, out: Path, option: str, task: str = "rvos_parts") -> tuple[Segmenter, ScoredRun]:
-    settings = {"data": str(dataset), "out": out, "benchmark": "handyvqa", "task": (task,), "repetitions": 2}
-    config, model = RunConfig(**settings, model="oracle", option=(option,)), Segmenter()
+    model, config = Segmenter(), settings(dataset, out, task, option)
     run_config(config, open_tasks(config), model)
     return model, score(out / task)
 
@@ -126,9 +130,8 @@ def test_a_run_of_other_questions_and_two_ways_to_name_options_are_refused(datas
     first = first_stage(dataset, tmp_path / "first", task="objects")
     with pytest.raises(DataError, match="none of the"):
         second_stage(dataset, tmp_path / "second", f"options_from={first}")
-    settings = {"data": str(dataset), "out": tmp_path / "third", "benchmark": "handyvqa", "task": ("rvos_objects",)}
     options = (f"options_from={first}", "truth_options=true")
     with pytest.raises(ConfigError, match="leave one of them out"):
-        open_tasks(RunConfig(**settings, model="oracle", option=options))
+        open_tasks(settings(dataset, tmp_path / "third", "rvos_objects", *options))
     with pytest.raises(ConfigError, match="shots"):
-        open_tasks(RunConfig(**settings, model="oracle", option=options[:1], shots=1))
+        open_tasks(settings(dataset, tmp_path / "third", "rvos_objects", options[0], shots=1))

@@ -110,10 +110,15 @@ def test_viclip_ranks_the_descriptions_by_8_frames(place: Path, monkeypatch: pyt
         return {"viclip": size, "tokenizer": pretrain}
 
     write_small_release(place / "release")
-    settings: dict[str, Any] = {"benchmark": "vista", "configs": ["alfred"], "sampling": {"frames": 8}, "cache": False}
+    settings: dict[str, Any] = {
+        "benchmark": "vista",
+        "configs": ["virtual_home"],
+        "sampling": {"frames": 8},
+        "cache": False,
+    }
     data = build(place / "release", place / "built", **settings).folder
     stand_in(monkeypatch, "viclip", get_viclip=get_viclip, retrieve_text=retrieve_text)
-    scored = answers_of("viclip", place, data, "vista", "alfred", "viclip_alfred.jsonl")
+    scored = answers_of("viclip", place, data, "vista", "virtual_home", "viclip_virtual_home.jsonl")
     for sample in scored.samples:
         inputs: dict[str, Any] = dict(sample.example.inputs)
         lengths = dict(zip(inputs["labels"], map(len, inputs["descriptions"]), strict=True))
@@ -173,7 +178,8 @@ def test_sa2va_joins_the_masks_of_all_objects(handyvqa: Path, place: Path, monke
     def loader(made: object) -> SimpleNamespace:
         return SimpleNamespace(from_pretrained=lambda path, **settings: made if settings["trust_remote_code"] else None)
 
-    stand_in(monkeypatch, "transformers", AutoModel=loader(Chat()), AutoTokenizer=loader("words"))
+    classes = {"AutoModel": loader(Chat()), "AutoTokenizer": loader("words"), "PreTrainedTokenizerBase": Chat}
+    stand_in(monkeypatch, "transformers", **classes)  # `datasets` looks for the last of these
     scored = answers_of("Sa2VA-4B", place, handyvqa, "handyvqa", "rvos_parts", "sa2va_rvos_parts.jsonl")
     assert scored.results.metrics["frame_coverage"].mean == 1.0
     for sample in scored.samples:

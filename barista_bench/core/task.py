@@ -140,7 +140,7 @@ class Question(ABC):
         return None
 
     def why_unasked(self, example: Example) -> str | None:
-        """Return why an example is not asked but counts as unanswered, as `Completion.note`; None if it is asked."""
+        """Return why an example is not asked but counts as unanswered, as a clause; None if it is asked."""
         return None
 
     def has_answer(self, example: Example) -> bool:

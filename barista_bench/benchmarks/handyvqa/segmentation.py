@@ -208,7 +208,7 @@ class SegmentationTask(HandyvqaTask):
     def why_unasked(self, example: Example) -> str | None:
         if self.chosen["options_from"] is None or self.run_answers.get(example.example_id):
             return None
-        return "are missing, since the run of options_from chose no option"
+        return "the run of options_from chose no option"
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """Return the images that the option `mode` shows, scaled down to the option `max_side`."""

@@ -382,8 +382,9 @@ def decoded_size(pictures: Pictures | PictureError) -> int:
 
 def _unasked(entry: _Pending, repetition: int, key: str, reason: str) -> SampleRecord:
     """Return the record of a sample that counts as unanswered without a question."""
-    record = _record(entry, repetition, key, Completion("", note=reason), 0.0)
-    return msgspec.structs.replace(record, status=Status.PARSE_ERROR, error=f"its answers {reason}")
+    answer = Completion("", note=f"stand for questions that were not asked: {reason}")
+    record = _record(entry, repetition, key, answer, 0.0)
+    return msgspec.structs.replace(record, status=Status.PARSE_ERROR, error=f"not asked: {reason}")
 
 
 def _record(

@@ -120,7 +120,8 @@ def test_runs_at_other_resolutions_are_points_of_one_line_whether_the_task_or_th
     for option, of_run in ((None, 224), (448, None), (448, 896), (None, None)):
         for entry in model("m", 1, tasks=[Objects]):
             task = Objects(options={"max_side": option})
-            entries.append(replace(entry, task=task, settings={"max_side": of_run} if of_run else {}))
+            settings = {"max_side": of_run} if of_run else {}
+            entries.append(replace(entry, model=f"m (run {len(entries)})", name="m", task=task, settings=settings))
     (drawn,) = [item for item in paper_tables(entries) if item.drawn]
     assert drawn.title.startswith("Figure 4: average precision for Objects, by resolution")
     assert {name: [*points] for name, points in drawn.series.items()} == {"m (16 frames)": [224, 448]}

@@ -234,8 +234,8 @@ def _charts(rows: list[_TableRow]) -> list[Table]:
             x = x_values.pop() if len(x_values) == 1 else None
             if value is None or not isinstance(x, int):
                 continue
-            other_settings = tasks[0].settings_text(without=setting)
-            lines[f"{row.model} ({other_settings})" if other_settings else row.model][x] = value
+            name, other_settings = tasks[0].samples.name or row.model, tasks[0].settings_text(without=setting)
+            lines[f"{name} ({other_settings})" if other_settings else name].setdefault(x, value)
         if len({x for points in lines.values() for x in points}) > 1:
             charts.append(chart(f"{title}{ending}", axis, words(metric), lines))
     return charts

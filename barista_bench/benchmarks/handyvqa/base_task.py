@@ -39,9 +39,12 @@ MAX_SIDE = Option(
 
 
 class QuestionMetadata(Metadata):
-    """The keys that analysis groups by. `n_frames` is None if the shown frames are unknown."""
+    """The keys that analysis groups by. `n_frames` is None if the shown frames are unknown, and `scenario` if the
+    record has none.
+    """
 
     split: str
+    scenario: str | None
     category: str
     n_options: int
     n_correct: int
@@ -175,6 +178,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
             target=target,
             metadata=QuestionMetadata(
                 split=question.split,
+                scenario=question.scenario,
                 category=cls.name,
                 n_options=len(question.options),
                 n_correct=len(question.correct),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -33,6 +32,7 @@ from barista_bench.metrics.interaction_f1.scoring import box_iou
 from barista_bench.models import Model, Request
 from barista_bench.models.ablations import add_aids
 from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.earlier_run import answers_hash
 from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.runs.score.scoring import read_scored
 
@@ -250,7 +250,4 @@ def own_boxes(run: str | Path) -> OwnBoxes:
 def own_hash(run: str | Path) -> str:
     """Return the SHA-256 of a run's answers, in hex."""
     scored = read_scored(run)
-    answers = sorted(
-        (sample.example.example_id, sample.record.repetition, sample.record.text) for sample in scored.samples
-    )
-    return hashlib.sha256(json.dumps([scored.results.model.name, *answers]).encode()).hexdigest()
+    return answers_hash(scored.results.model.name, scored.samples)

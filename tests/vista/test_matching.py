@@ -79,7 +79,7 @@ def test_a_model_that_has_scored_the_descriptions_is_asked_nothing_more() -> Non
     prompt = TASK.follow_up(example(), ("1. A hand lifts {summaries}.",), BOXES)
     assert prompt is not None
     assert "1. A hand lifts {summaries}." in prompt.as_text(), "what a model says is not a template"
-    assert TASK.follow_up(example(), ("described", "scored"), BOXES) is None
+    assert TASK.follow_up(example(), ("described", "compared", "scored"), BOXES) is None
     scores = write_scores({"a": 0.3, "b": 0.2, "c": 0.1})
     assert TASK.follow_up(example(), (scores,), BOXES) is None
     assert TASK.follow_up(example(), (write_scores({"a": 0.3}),), BOXES) is not None

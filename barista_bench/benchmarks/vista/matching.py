@@ -3,7 +3,7 @@
 A question is one video of one problem set. The model sees evenly spaced frames and scores every description of the set.
 A dual encoder's scores are the cosines of its embeddings (`Task.choices`). A generative model scores in two
 conversations. First it describes the frames. Then, in a new conversation without the frames, it compares its
-description with the summaries and scores each from 0 to 5. The option `conversation` asks in one conversation instead.
+description with the summaries, and in the next message it scores each from 0 to 5. The option `conversation` asks in one conversation instead.
 Its value `minecraft` is the paper's prompt, which exists only for that environment (figures 10 to 12).
 
 A single score has no meaning. Within a problem set, the scores of a video pass a softmax over the descriptions. Then
@@ -41,7 +41,7 @@ from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import SkippedExample, read_scores
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import EvenSampling, Option, packaged_protocol
-from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
+from barista_bench.core.prompt import Exchange, ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -75,7 +75,7 @@ class Matching(ReleaseTask[EvenSampling]):
     """The base class of the tasks, which differ only in the environment."""
 
     benchmark = "vista"
-    version = 3
+    version = 4
     primary = "macro_f1"
     primary_note = "F1 over the descriptions of a problem set, the mean over problem sets."
     sample_score = "top1"
@@ -194,16 +194,20 @@ class Matching(ReleaseTask[EvenSampling]):
         return Prompt(system, (*map(ImagePart, range(len(example.frames))), TextPart(user)))
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
-        """Return the second prompt: compare the description with the summaries and score them, without the frames.
+        """Return the next prompt of the second conversation, which has no frames.
 
-        A model that scores the summaries directly, as a dual encoder does, has already answered.
+        The first compares the description with the summaries. The second follows the answer to it, and asks for the
+        scores. A model that scores the summaries directly, as a dual encoder does, has already answered.
         """
         inputs = MatchingInputs.of(example)
-        is_done = self.chosen["conversation"] != "two" or len(answers) > 1
+        is_done = self.chosen["conversation"] != "two" or len(answers) > 2
         if is_done or read_scores(answers[0], inputs.labels) is not None:
             return None
-        text = self.prompts.text("match", description=answers[0].strip(), summaries=_summaries(inputs))
-        return Prompt(self.prompts.fill()[0], (TextPart(text),))
+        system = self.prompts.fill()[0]
+        match = self.prompts.text("match", description=answers[0].strip(), summaries=_summaries(inputs))
+        if len(answers) == 1:
+            return Prompt(system, (TextPart(match),))
+        return Prompt(system, (TextPart(self.prompts.text("score")),), (Exchange(match, answers[1]),))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """Return the scores of a dual encoder, or the scores in a generative model's text (`columns.read_answer`)."""

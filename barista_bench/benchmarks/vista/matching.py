@@ -3,8 +3,9 @@
 A question is one video of one problem set. The model sees evenly spaced frames and scores every description of the set.
 A dual encoder's scores are the cosines of its embeddings (`Task.choices`). A generative model scores in two
 conversations. First it describes the frames. Then, in a new conversation without the frames, it compares its
-description with the summaries, and in the next message it scores each from 0 to 5. The option `conversation` asks in one conversation instead.
-Its value `minecraft` is the paper's prompt, which exists only for that environment (figures 10 to 12).
+description with the summaries, and in the next message it scores each from 0 to 5. The option `conversation` asks in
+one conversation instead. Its value `minecraft` is the paper's prompt, which exists only for that environment (figures
+10 to 12).
 
 A single score has no meaning. Within a problem set, the scores of a video pass a softmax over the descriptions. Then
 the scores of each description are standardised over the videos. The best description is the prediction. The score is
@@ -127,7 +128,8 @@ class Matching(ReleaseTask[EvenSampling]):
                 if isinstance(facts, str):
                     yield SkippedExample(FrameRef(video.video_id, 0), facts)
                 else:
-                    yield self._example(problem_set, video, facts, sampling, release.graph_columns(video.video_id))
+                    _, _, path = video.video_id.partition("/")  # environments share their questions
+                    yield self._example(problem_set, video, facts, sampling, release.graph_columns(path))
 
     def _example(
         self, problem_set: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: EvenSampling, graph: GraphColumns

@@ -22,6 +22,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import ClassVar, NamedTuple
 
+from PIL import Image
+
 from barista_bench.benchmarks.release_records import GraphColumns
 from barista_bench.benchmarks.vista.columns import (
     HIGHEST,
@@ -41,7 +43,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import SkippedExample, read_scores
 from barista_bench.core.failures import FailureKind
-from barista_bench.core.options import EvenSampling, Option, packaged_protocol
+from barista_bench.core.options import EvenSampling, Option, OptionValue, packaged_protocol
 from barista_bench.core.prompt import Exchange, ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import (
     AnswerFailure,
@@ -80,7 +82,8 @@ class Matching(ReleaseTask[EvenSampling]):
     primary = "macro_f1"
     primary_note = "F1 over the descriptions of a problem set, the mean over problem sets."
     sample_score = "top1"
-    sampling = EvenSampling()
+    sampling = EvenSampling(frames=32)
+    encoder_options: ClassVar[Mapping[str, OptionValue]] = {"shown_frames": 32}
     prompt_package = _PACKAGE
     row_note = "frames of one video, the descriptions of one problem set, and which of them fit"
     answer_note = "a score for each description"
@@ -96,6 +99,9 @@ class Matching(ReleaseTask[EvenSampling]):
         ),
         "standardise": Option(
             "label", "z-scores of a label over the videos, or another way to compare scores", "scores", STANDARDISE
+        ),
+        "shown_frames": Option(
+            16, "most frames of an example to show; 32 for dual encoders, as in the paper", "prompt", low=1
         ),
         "one_shot": Option(True, "show the release's example of a description, where a set has one", "prompt"),
     }
@@ -184,7 +190,8 @@ class Matching(ReleaseTask[EvenSampling]):
         """Return the first prompt: describe the frames with `conversation=two`, else describe, compare and score."""
         inputs = MatchingInputs.of(example)
         example_gpt = inputs.example_gpt if self.chosen["one_shot"] else None
-        values = {"frame_count": str(inputs.frame_count), "task": inputs.prompt_gpt.strip()}
+        count = len(self.image_frames(example))
+        values = {"frame_count": str(count), "task": inputs.prompt_gpt.strip()}
         if self.chosen["conversation"] == _MINECRAFT:
             values["truths"] = self.prompts.text("several" if inputs.problem_set in MULTILABEL else "one")
             values["summaries"] = _summaries(inputs)
@@ -193,7 +200,14 @@ class Matching(ReleaseTask[EvenSampling]):
         system, user = self.prompts.fill(**values)
         if self.chosen["conversation"] == "single":
             user = self.prompts.text("single", **values, summaries=_summaries(inputs))
-        return Prompt(system, (*map(ImagePart, range(len(example.frames))), TextPart(user)))
+        return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
+
+    def image_frames(self, example: Example) -> Sequence[int]:
+        return evenly_spaced(len(example.frames), int(self.chosen["shown_frames"] or 1))
+
+    def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
+        """Return the images that the option `shown_frames` shows."""
+        return tuple(images[index] for index in self.image_frames(example))
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
         """Return the next prompt of the second conversation, which has no frames.

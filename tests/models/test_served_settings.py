@@ -54,6 +54,16 @@ OUT_OF_RANGE: dict[str, tuple[object, ...]] = {
 }
 
 
+def test_earlier_turns_are_sent_between_the_system_text_and_the_question():
+    asked = Request("r", Prompt("Look.", (TextPart("the scores"),), (Exchange("the steps", "a cup"),)), ())
+    assert [(turn["role"], turn["content"]) for turn in body_of(asked)["messages"]] == [
+        ("system", "Look."),
+        ("user", "the steps"),
+        ("assistant", "a cup"),
+        ("user", "the scores"),
+    ]
+
+
 @pytest.mark.parametrize("name", OUT_OF_RANGE)
 def test_a_setting_out_of_range_is_refused_with_a_remedy(name):
     for value in OUT_OF_RANGE[name]:

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import Exchange, ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import GenerationConfig, Request, StreamingModel
 from barista_bench.models.served.model import ServedModel

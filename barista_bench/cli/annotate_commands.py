@@ -42,7 +42,7 @@ AddNames = Annotated[
 
 @group.callback()
 def _require_libraries() -> None:
-    """Annotate videos: start -> run -> accept -> run -> export. See docs/your_own_videos.md."""
+    """Annotate videos: start -> studio (or accept) -> run -> export. See docs/your_own_videos.md."""
     with exit_on_error():
         importlib.import_module("barista_bench.annotate")  # names the missing package and how to install it
 

@@ -33,7 +33,7 @@ def demo(
     browser: Annotated[bool, typer.Option(help="Open the report in a browser.")] = True,
     progress: Progress = True,
 ) -> None:
-    """Render a toy kitchen, ask BARISTA's tasks and open the report. This works offline, in under a minute.
+    """Render a toy kitchen, score stored answers and open the report. This works offline, in under a minute.
 
     The package contains the answers of its embedded models, and only scores them here. So no torch and no GPU are
     needed.

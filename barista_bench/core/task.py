@@ -120,7 +120,7 @@ class Question(ABC):
         return ()
 
     def with_order(self, example: Example, order: Sequence[int]) -> Example:
-        """Return the example with its choices in another order. `order` has the old places of the choices, from 0.
+        """Return the example with its choices in another order. `order[i]` is the old place of choice i, from 0.
 
         Each place keeps its label. Raises ConfigError if the task cannot reorder choices.
         """
@@ -227,9 +227,9 @@ class Scoring(ABC):
     primary_note: ClassVar[str] = ""
     """A description of the primary metric in one sentence, for readers of reports."""
     sample_score: ClassVar[str]
-    floor: ClassVar[str] = ""
-    """What the score of a task counts whose published score needs a judge: a lower bound. Empty for other tasks."""
     """The score that represents one sample."""
+    floor: ClassVar[str] = ""
+    """What the score counts if the published score needs a judge. It is a lower bound. Empty for other tasks."""
     breakdown_keys: ClassVar[tuple[str, ...]]
     """Keys of `metadata` by which every result is broken down."""
     decided_by: ClassVar[Literal["mean"] | MicroF1 | None] = None

@@ -257,9 +257,10 @@ def keep_most(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> 
 
 
 def sample(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[QuestionCandidate]:
-    """Sample at most `size` candidates of one subtask. The next is of the answer and video sampled least so far.
+    """Sample at most `size` candidates of one subtask.
 
-    The order of `candidates` does not matter.
+    The next candidate has the answer, and then the video, that was sampled least so far. The order of `candidates`
+    does not matter.
     """
     remaining = list(enumerate(_in_turns_of_answers(candidates, seed)))
     videos: Counter[str] = Counter()

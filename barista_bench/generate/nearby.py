@@ -62,7 +62,7 @@ def is_enclosed(scene: Scene, object_id: str, other: str, frame: int) -> bool:
 def place_words(scene: Scene, predicate: str, other: str) -> str:
     """Return the words for a place at an object.
 
-    For example, a cup is "at" the machine if things under the machine are within the machine's outline.
+    For example, a cup is "at" the machine if some object under the machine lies inside the machine's outline.
     """
     words = scene.domain.places[predicate]
     spans = [span for span in scene.places if (span.predicate, span.other.id) == (predicate, other)]

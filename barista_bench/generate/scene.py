@@ -101,7 +101,7 @@ class Scene:
         return max(1, round(seconds * self.fps))
 
     def frames_of_action(self, shown_fps: float) -> int:
-        """Return the fewest frames of a clip that shows an action, even if it is shown at `shown_fps`."""
+        """Return the fewest frames of a clip that shows an action, if `shown_fps` frames per second are shown."""
         lengths = self.domain.lengths
         pictures = ceil(lengths.action_frames * max(1.0, self.fps / shown_fps))
         return max(pictures, self.frames_in(lengths.action_min))
@@ -366,7 +366,7 @@ class Scene:
 
     @cached_property
     def changes(self) -> tuple[tuple[ValueSpan, ValueSpan], ...]:
-        """Return pairs of successive values of an attribute that exclude each other, by time.
+        """Return pairs of successive values of an object's attribute that exclude each other, by time.
 
         Only a gap may lie between the two values.
         """

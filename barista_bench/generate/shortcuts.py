@@ -186,9 +186,9 @@ def _learned_scores(
 ) -> Scores | None:
     """Return, for each choice, the sum over its keys of how often a choice with that key was right.
 
-    A question learns from the questions with the same label in `within`, or from all questions without `within`.
-    Questions with the same label in `excluded` are left out. Each fraction is smoothed by one additional choice, which
-    is right as often as all choices are.
+    A question learns from all questions or, if `within` is given, from the questions with the same label there. In both
+    cases, questions with the same label in `excluded` are left out. Each fraction is smoothed by one additional choice,
+    which is right as often as all choices are.
 
     Returns:
         The scores, or None if no question has another question to learn from.

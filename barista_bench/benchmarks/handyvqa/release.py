@@ -343,7 +343,11 @@ def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str,
 
 
 def _odd_indices(content: ItemRecord, category: str, has_masks: bool) -> Iterator[tuple[str, str, str]]:
-    """Yield key, oddity and remedy for unusual right options. With masks, odd options are an error."""
+    """Yield key, oddity and remedy for unusual right options.
+
+    Raises RecordError for missing, unknown or too many right options if there are masks. Without masks, only a missing
+    option raises, and only if the category asks for one.
+    """
     faults: list[tuple[str, str]] = []
     indices, count = content.correct_idx, len(content.options)
     out_of_range = [index for index in indices if not 0 <= index < count]

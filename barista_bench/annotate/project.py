@@ -362,7 +362,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def _video_files(videos: Path) -> Iterator[tuple[str, str]]:
-    """Yield id and path (relative to the folder) of each file or folder that looks like a video, sorted by path."""
+    """Yield id and path (relative to the folder) of each file that looks like a video, sorted by path."""
     if not videos.is_dir():
         raise DataError(f"{videos}: no such folder. Fix: name the folder of the videos")
     entries = sorted(chain(videos.iterdir(), videos.glob(f"*/{VIDEO_FILE}")))

@@ -203,7 +203,10 @@ def _fuse_sides(
 
 
 class _Tracking:
-    """One session of the tracker: first conditioned on all keyframes, then run over frames in either direction."""
+    """One session of the tracker: first conditioned on all keyframes, then run over frames in either direction.
+
+    Raises ModelError if the session does not hold every mask of every keyframe as a condition.
+    """
 
     def __init__(self, model: Pretrained, scale: PixelScale, frames: FrameReader, keyframes: Keyframes) -> None:
         import transformers

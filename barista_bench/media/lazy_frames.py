@@ -23,7 +23,9 @@ os.register_at_fork(after_in_child=lambda: _renew_lock())
 
 
 class LazyFrames:
-    """Frames of one video, in order. They are decoded at each request and not cached, so keep the result of `array()`.
+    """Frames of one video, in order. They are decoded at each request and not cached.
+
+    Keep the result of `array()` to use it twice.
 
     `LazyFrames` are a sequence of images. For `datasets` they are also a mapping with the fields `video` and `indices`,
     so that `map` writes these plain fields back without decoding. They are immutable, and equal if video, indices and

@@ -194,7 +194,11 @@ class Pvsg(OpenedSource):
 def _pictures(
     part_folder: Path, video_id: str, meta: _Meta, tally: ImportTally
 ) -> tuple[Path | list[Path], Mapping[int, int], int, float]:
-    """Return the pictures, the picture frame of each annotated frame, the number of frames, and frames per second."""
+    """Return the pictures, the picture frame of each annotated frame, the number of frames, and frames per second.
+
+    Pictures come from the folder of frames if it exists. Otherwise they come from the video, as the frames nearest in
+    time. If the folder lacks a picture, its frame is lost.
+    """
     folder, count = confine(part_folder, "frames", video_id), meta.num_frames
     if folder.is_dir():
         first = _first_number(folder, count, tally)

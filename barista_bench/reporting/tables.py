@@ -57,7 +57,7 @@ def metric_cell(metric: MetricValue | None, query: Query = ()) -> Cell:
 
 
 def score_heading(run: ScoredRun) -> str:
-    """Return the name of the score that ranks models: the judge's, or the task's primary metric."""
+    """Return the name of the score that ranks models: the judge's score, or the task's primary metric."""
     return run.score_note or words(run.results.primary)
 
 

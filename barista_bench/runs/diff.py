@@ -198,7 +198,7 @@ class _ScoreLine(msgspec.Struct, frozen=True):
 
 
 def _scores(folders: tuple[Path, Path], changes: _Changes) -> tuple[ScoreChange, ...] | None:
-    """Compare scores sample by sample. A sample without scores in either run is skipped."""
+    """Compare scores sample by sample. A sample that lacks scores in one of the runs is skipped."""
     paths = [folder / SCORES_FILE for folder in folders]
     if not all(path.is_file() for path in paths):
         return None

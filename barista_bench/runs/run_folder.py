@@ -284,6 +284,8 @@ def _parse_description(description: object, path: Path) -> RunDescription:
 def claim(folder: Path, description: RunDescription, is_answered: Callable[[], bool] = lambda: False) -> None:
     """Write the run's description, or check that the folder belongs to this run.
 
+    The number of repetitions may change between starts.
+
     Args:
         is_answered: returns whether the folder's logs hold answers of this run and no other answers. Then a lost or
             damaged description is written again.

@@ -67,8 +67,8 @@ av.logging.set_level(None)
 class Stamp(NamedTuple):
     """Identity of a file's content without reading it: absolute path, size in bytes, time of change in ns.
 
-    For a folder of frames, the size is the sum over all frames, and the time is a number made from all names, sizes and
-    times.
+    For a folder of frames, the size is the sum of the bytes of all frames. The time is a number made from all names,
+    sizes and times.
     """
 
     path: str

@@ -35,7 +35,7 @@ Take: TypeAlias = Callable[[VideoFrame, int], None]
 _LANES = 2  # number of decoders that work at the same time
 _EARLIER = 2  # number of keyframes to step back before the whole file is decoded
 _MOST_REORDERED = 16
-"""Most pictures that a decoder holds back to reorder them for display; H.264 and HEVC allow no more."""
+"""Maximum number of pictures that a decoder holds back to reorder them for display, as H.264 and HEVC allow."""
 
 
 def checked_frames(

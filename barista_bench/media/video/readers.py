@@ -35,9 +35,9 @@ _MOST_OPEN = 4  # readers per thread; a reader of 1080p video takes 50 to 150 MB
 class DecordReader(FrameReader):
     """Reads frames through decord, after the file's index has shown that decord returns the right frames.
 
-    The file is opened on first use. decord 0.6 returns wrong frames after an edit list, for open GOPs, and for streams
-    without exact seeking (MPEG-TS). It ignores mirrored display, and rotates only MP4. Such files are refused with a
-    VideoError.
+    The file is opened on first use. We measured that decord 0.6 returns wrong frames after an edit list, for open GOPs,
+    and for streams without exact seeking (MPEG-TS). It ignores mirrored display, and rotates only MP4. Such files are
+    refused with a VideoError.
     """
 
     backend: ClassVar[str] = "decord"

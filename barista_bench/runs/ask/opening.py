@@ -84,7 +84,7 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
 
 
 def _warn_of_absent_checkpoints(task: Task) -> None:
-    """Say before a model is asked that scoring its answers needs a checkpoint that is not on this machine."""
+    """Warn, before a model is asked, if scoring needs a checkpoint that is not on this machine."""
     for name, option in task.options.items():
         if option.fetched_with is None or is_on_this_machine(value := str(task.chosen[name])):
             continue

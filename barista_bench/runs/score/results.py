@@ -366,7 +366,7 @@ def stopped_line(results: Results, label: str) -> str:
 
 
 def _partial(results: Results) -> str:
-    """Return which part of a set was asked; empty for a whole set."""
+    """Describe the part of a set that was asked. Empty for a whole set."""
     part = results.dataset.part
     return f" PARTIAL: {part.asked} OF {part.of} EXAMPLES ({part.words})" if part else ""
 

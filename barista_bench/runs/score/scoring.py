@@ -76,12 +76,12 @@ _RESULTS_NAME = re.compile(rf"results(\.[0-9a-f]{{{_DIGITS}}})?\.json")
 
 @dataclass(frozen=True, slots=True)
 class JudgedScores:
-    """The scores of one judge, which replace the task's own where models are ranked.
+    """The scores of one judge. They replace the task's own scores when models are ranked.
 
     Args:
-        name: of the score: the only criterion, or the mean over several.
-        metric: its mean over repetitions; None without verdicts.
-        scores: 0 to 1, by example id and repetition; samples without a verdict are absent.
+        name: name of the score: the only criterion, or the mean over several criteria.
+        metric: mean of the score over repetitions, or None without verdicts.
+        scores: scores from 0 to 1, by example id and repetition. Samples without a verdict are absent.
     """
 
     judge: str
@@ -118,7 +118,7 @@ class ScoredRun:
         return self.results.primary_metric if self.judged is None else self.judged.metric
 
     def score_of(self, sample: ScoredSample) -> float | None:
-        """Return a sample's score, 0 to 1, by the judge if there is one; None if it has none."""
+        """Return a sample's score from 0 to 1, or None. If a judge ranks the run, this is the judge's score."""
         if not sample.is_counted:
             return None
         if self.judged is not None:

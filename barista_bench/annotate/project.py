@@ -26,7 +26,8 @@ from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.file_cache import FileStamp
 from barista_bench.files.owned_folders import check_place
-from barista_bench.files.reading import confine, read_bounded, read_json_lines, valid_video_id
+from barista_bench.files.paths import confine, valid_video_id
+from barista_bench.files.reading import read_bounded, read_json_lines
 from barista_bench.files.writing import write_whole
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import video_sha256

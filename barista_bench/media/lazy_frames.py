@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.media.video import read_frames
 from barista_bench.media.video.frame_reader import Images
 
@@ -46,7 +46,7 @@ class LazyFrames:
         """Return the absolute path of the video.
 
         With a root, the path must be relative and stay inside the root after links are followed (see
-        `files.reading.confined`). Without a root, it must be absolute. Raises VideoError.
+        `files.paths.confine`). Without a root, it must be absolute. Raises VideoError.
         """
         if self.root is not None:
             try:

@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import as_utf8, confine, read_bounded
+from barista_bench.files.paths import confine
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import (

@@ -16,7 +16,8 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import as_utf8, confine, read_bounded
+from barista_bench.files.paths import confine
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.media.video.frame_folder import SUFFIXES
 from barista_bench.media.video.opening import VIDEO_SUFFIXES

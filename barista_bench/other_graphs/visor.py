@@ -23,7 +23,8 @@ from PIL import Image
 from scipy.optimize import linear_sum_assignment
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import as_utf8, confine, read_bounded, valid_video_id
+from barista_bench.files.paths import confine, valid_video_id
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource

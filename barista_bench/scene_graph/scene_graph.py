@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from tqdm import tqdm
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine, valid_video_id
+from barista_bench.files.paths import confine, valid_video_id
 from barista_bench.scene_graph.limits import refuse_excess, refuse_wrong_length
 from barista_bench.scene_graph.reading import MAX_BYTES, Problem, ProblemLog, ReleaseRecords, read_release
 from barista_bench.scene_graph.release import (

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.studio.workspace import FoundKind, Json
 
 FieldKind = Literal["input", "new", "anywhere", "number", "text"]

@@ -11,7 +11,7 @@ import msgspec
 from anyio import to_thread
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import confine, name_problem
+from barista_bench.files.paths import confine, name_problem
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.opening import VIDEO_SUFFIXES

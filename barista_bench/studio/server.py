@@ -27,7 +27,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 
 from barista_bench.errors import BaristaError, ConfigError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.files.text_out import system_problem
 from barista_bench.reporting import PAGE
 from barista_bench.studio.commands import StudioCommands

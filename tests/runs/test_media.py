@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.core.task import FrameRef
-from barista_bench.data import shared_frames as media
-from barista_bench.data.shared_frames import FrameStore, StageClock, decode_image, size_of_images
+from barista_bench.data import shared_frames as media, stored_images
+from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
+from barista_bench.data.stored_images import decode_image
 from barista_bench.errors import DataError, VideoError
 from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.media.video import close_readers
@@ -325,7 +326,7 @@ def test_an_image_that_claims_to_be_huge_is_refused_undecoded(monkeypatch: pytes
     data[start : start + 4] = b"\xff\xff\xff\xff"  # 65535 x 65535
     with pytest.raises(DataError, match="x: "):
         decode_image(bytes(data), "x")
-    monkeypatch.setattr(media, "MAX_IMAGE_PIXELS", 64 * 48 - 1)
+    monkeypatch.setattr(stored_images, "MAX_IMAGE_PIXELS", 64 * 48 - 1)
     with pytest.raises(DataError, match="x: image of 64x48 pixels refused"):
         decode_image(jpeg(1), "x")
 

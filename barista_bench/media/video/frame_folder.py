@@ -20,7 +20,7 @@ from PIL import Image, ImageOps
 
 from barista_bench.errors import DataError, VideoError
 from barista_bench.files.hashes import file_sha256, read_sha256
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 
 MAX_SIDE = 8192  # pixels
 MAX_PIXELS = 2**25  # a little more than 8K UHD; one RGB frame of this size takes 96 MiB

@@ -72,19 +72,25 @@ class DiagnoseConfig(RunConfig):
     aid: Names = Field((), description="Levels to give, e.g. objects,zoom; by default the task's usual ones.")
     own: Names = Field(
         (),
-        description="Replace the truth of a level by the model's own answers too: objects=RUN, a run folder of "
-        "grounding about the same frames and objects.",
+        description=(
+            "Also give a level from the model's own answers: objects=RUN, a run folder of grounding on "
+            "the same frames and objects."
+        ),
         max_length=2,
     )
     view: Names = Field(
         (),
-        description="Ask in these views too: hide_evidence,hide_elsewhere, only_evidence, mirrored, reversed; or all.",
+        description=(
+            "Also ask in these views: hide_evidence, hide_elsewhere, only_evidence, mirrored, reversed; or all."
+        ),
         max_length=5,
     )
     design: Literal["full", "paths"] | None = Field(
         None,
-        description="Every set of aids, or one order of them an example; by default paths where the score is a mean of "
-        "sample scores.",
+        description=(
+            "full: every set of aids. paths: one order of aids for each example; the default if the score"
+            " is a mean of sample scores."
+        ),
     )
 
 

@@ -71,14 +71,6 @@ class ServedSettings(GeneratorSettings):
             "Encode the images for a served model again as JPEG with this quality; 75 for --image-format jpeg."
         ),
     )
-    max_image_side: int | None = Field(
-        None,
-        ge=16,
-        description=(
-            "Maximum longer side in pixels of images sent to a served model. Answered boxes are scaled back; "
-            "max_side works with every engine."
-        ),
-    )
     image_detail: Literal["low", "high", "auto"] | None = Field(
         None, description="Detail of images (low, high or auto), if the server supports it."
     )

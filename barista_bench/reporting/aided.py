@@ -11,7 +11,7 @@ import msgspec
 from barista_bench.diagnosis.conditions import PLAIN
 from barista_bench.diagnosis.records import DIAGNOSIS_FILE, read_diagnoses
 from barista_bench.files.reading import read_json_lines
-from barista_bench.runs.ask.aiding import AIDS_FILE
+from barista_bench.runs.described import AIDS_FILE
 from barista_bench.runs.log_reader import run_records
 from barista_bench.runs.run_folder import CONFIG_FILE, read_run
 from barista_bench.runs.score.scoring import ScoredRun

@@ -33,11 +33,10 @@ from barista_bench.models import Model, Request
 from barista_bench.models.ablations import add_aids
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.earlier_run import answers_hash
+from barista_bench.runs.described import AIDS_FILE
 from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.runs.score.scoring import read_scored
 
-AIDS_FILE = "aids.jsonl"
-"""File of a run folder with the aids of each example: their text, and their data in pixels."""
 NEEDS_VIDEO = "show other frames or parts of the video. Fix: build the dataset with --frames linked"
 _FRAME_CACHE = 64 * 2**20
 Change = Callable[[Request], Request]

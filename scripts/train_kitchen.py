@@ -1,9 +1,12 @@
 """Train `--model kitchen` from scratch: its vision tower on scene graphs, then the rest on chats.
 
     python scripts/train_kitchen.py --kitchens KITCHEN ... --chats CHATS ... --out WORK
+    python scripts/train_kitchen.py --start WORK/model --chats CHATS ... CHATS-true ... CHATS-inert ... --out AIDED
 
 KITCHEN are releases that `barista-bench mini --seed` made, CHATS what `export --format chat --box-format xyxy/100` made
 of them. The same command goes on where it was killed. WORK/model is the checkpoint, WORK/early that of `--early` steps.
+The second command goes on from a checkpoint with what `export --aids true` and `--aids inert` made too: the names of
+these folders end in the kind of aid, and `--weights` names their tasks `grounding-true` and so on.
 """
 
 # ruff: noqa: S311  (what is sampled is no secret)
@@ -32,6 +35,8 @@ from kitchen_model import (
     IMAGE_TOKENS,
     LETTERS,
     WIDTH,
+    add_aid_tokens,
+    load_model,
     make_model,
     make_processor,
     make_tokenizer,
@@ -47,6 +52,10 @@ from barista_bench.training.exporting import PARQUET
 ANSWER = re.compile(r"ANSWER: ([A-Z])$")
 BLIND = 0.06
 """The fraction of chats that are shown without their images, so that `text_only:kitchen` is asked what it knows."""
+BLIND_WITH_AIDS = 0.3
+"""The same of chats with true aids, so that the facts are read."""
+LONGEST = 640
+"""Tokens of a chat at most. Longer ones, of aids, are left out."""
 LEFT_OUT = -100
 """The label of a token that is not learned."""
 Encoded = list[tuple[Sequence[int], bool]]
@@ -58,33 +67,40 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    training = join_without_leaks({str(path): TrainingVideos.read(path) for path in args.chats})
-    write_processor(args.chats, args.out)
+    sources = args.chats if args.start is None else [args.start, *args.chats]
+    training = join_without_leaks({str(path): TrainingVideos.read(path) for path in sources})
+    write_processor(args.chats, args.out, args.start)
     with torch.device(args.device):
-        train_tower(args.kitchens, args.out, training, steps=args.tower_steps, seed=args.seed)
+        if args.start is None:
+            train_tower(args.kitchens, args.out, training, steps=args.tower_steps, seed=args.seed)
         train_decoder(args, training)
 
 
-def task_of(example_id: str) -> str:
-    return example_id.split(":")[0]
-
-
 def read_chats(chats: Sequence[Path], columns: list[str]) -> Iterator[dict[str, Any]]:
+    """Each chat with its `task`, and its kind of aid behind that."""
     for path in chats:
+        _, is_aided, aid = path.name.partition("-")
         for group in pq.ParquetFile(path / PARQUET).iter_batches(64, columns=columns):
-            yield from group.to_pylist()
+            for chat in group.to_pylist():
+                yield {**chat, "task": f"{chat['example_id'].split(':')[0]}{is_aided}{aid}"}
 
 
-def write_processor(chats: Sequence[Path], out: Path) -> None:
-    """OUT/start, unless it is there: the processor, with a tokenizer of the chats."""
+def write_processor(chats: Sequence[Path], out: Path, start: Path | None) -> None:
+    """OUT/start, unless it is there: the processor, with a tokenizer of the chats, or that of `start` and aids."""
     if (out / "start").exists():
+        return
+    if start is not None:
+        processor = AutoProcessor.from_pretrained(start)
+        add_aid_tokens(processor.tokenizer)
+        processor.save_pretrained(out / "start.part")
+        (out / "start.part").rename(out / "start")
         return
     prompts: dict[str, list[list[str]]] = {}
     answers, labels = [], set()
     for chat in read_chats(chats, ["prompt", "completion", "example_id"]):
         texts = [part["text"] for turn in chat["prompt"] for part in turn["content"] if part["type"] == "text"]
         answer = chat["completion"][0]["content"][0]["text"]
-        prompts.setdefault(task_of(chat["example_id"]), []).append(texts)
+        prompts.setdefault(chat["task"], []).append(texts)
         answers.append(as_taught(texts, answer))
         if ANSWER.search(answer):
             labels |= {label for _, label in CHOICE.findall(texts[-1])}
@@ -152,14 +168,15 @@ class Chats:
                 turns = chat["prompt"]
                 self.prompts.append([[p["text"] if p["type"] == "text" else None for p in t["content"]] for t in turns])
                 self.answers.append(chat["completion"][0]["content"][0]["text"])
-                self.tasks.append(task_of(chat["example_id"]))
+                self.tasks.append(chat["task"])
 
     def encode_chat(self, number: int, rng: random.Random) -> tuple[Encoded, list[int]]:
         """A chat with its choices in a random order, and its images: now and then none."""
         *before, last = self.prompts[number]
         texts, answer = shuffle_choices([part for part in last if part is not None], self.answers[number], rng)
         words, image = iter(texts), IMAGE * IMAGE_TOKENS
-        images = [] if rng.random() < BLIND else self.images[number]
+        blind = BLIND_WITH_AIDS if self.tasks[number].endswith("-true") else BLIND
+        images = [] if rng.random() < blind else self.images[number]
         if not images:
             image = ""
         last = [None if part is None else next(words) for part in last]
@@ -196,7 +213,8 @@ def batches(chats: Chats, lengths: Sequence[int], args: argparse.Namespace) -> l
     rng = random.Random(args.seed)
     by_task: dict[str, list[int]] = {}
     for number, task in enumerate(chats.tasks):
-        by_task.setdefault(task, []).append(number)
+        if lengths[number] <= LONGEST:
+            by_task.setdefault(task, []).append(number)
     names = sorted(by_task)
     sampled: list[list[int]] = []
     queues: dict[str, list[int]] = {name: [] for name in names}
@@ -217,9 +235,11 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
     """Aligner and language model on the chats, above what the trained tower makes of each image."""
     chats = Chats(args.chats, args.out)
     torch.manual_seed(args.seed)
-    model = make_model(chats.processor.tokenizer)
+    tokenizer = chats.processor.tokenizer
+    model = make_model(tokenizer) if args.start is None else load_model(args.start, tokenizer)
     tower, core = model.model.vision_model, model.model
-    tower.load_state_dict(torch.load(args.out / "tower.pt", weights_only=True, map_location=args.device))
+    if args.start is None:
+        tower.load_state_dict(torch.load(args.out / "tower.pt", weights_only=True, map_location=args.device))
     tower.requires_grad_(False)
     encoded = (chats.encode_chat(number, random.Random(0))[0] for number in range(len(chats.tasks)))
     lengths = [sum(len(ids) for ids, _ in parts) for parts in encoded]
@@ -249,7 +269,7 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
             aligned = core.aligner(torch.tensor(features[pictures]).float())
             embedded = embedded.masked_scatter((ids == image)[..., None], aligned)
         # Padding stands on the right, where nothing before it sees it.
-        with torch.autocast(args.device, torch.bfloat16):
+        with torch.autocast(args.device, torch.bfloat16, enabled=args.device == "cuda"):
             hidden = core.language_model(inputs_embeds=embedded).last_hidden_state[:, :-1]
         learned, count = labels[:, 1:] != LEFT_OUT, len(of_chats)
         parts = [part for part in (slice(count), slice(count, None)) if hidden[part].numel()]
@@ -262,7 +282,8 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
             save_model(model, chats.processor, training, args.out / ("model" if step == args.steps else "early"))
 
     model.train()
-    learn(model, first_loss, steps=args.drill_steps, rate=args.rate, state=args.out / "drill_state")
+    if args.start is None:
+        learn(model, first_loss, steps=args.drill_steps, rate=args.rate, state=args.out / "drill_state")
     learn(model, loss, steps=args.steps, rate=args.rate, state=args.out / "decoder_state", after_step=save)
 
 
@@ -294,7 +315,8 @@ def save_model(model: Any, processor: Any, training: TrainingVideos, folder: Pat
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kitchens", nargs="+", type=Path, required=True, help="releases of the training videos")
+    parser.add_argument("--kitchens", nargs="+", type=Path, default=[], help="releases of the training videos")
+    parser.add_argument("--start", type=Path, help="checkpoint to go on from, in place of kitchens")
     parser.add_argument("--chats", nargs="+", type=Path, required=True, help="exports of them")
     parser.add_argument("--out", type=Path, required=True, help="working folder; holds the checkpoint in the end")
     parser.add_argument("--tower-steps", type=int, default=2000)

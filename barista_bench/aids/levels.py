@@ -93,6 +93,10 @@ _SAID_BY_NAMES: Final = frozenset({"SR"})
 """Subtasks whose answers follow from visible names. For example, visible coffee tells whether a cup was full."""
 
 
+def has_aids(task: Task) -> bool:
+    return (task.benchmark, task.name) in TASK_LEVELS
+
+
 def task_levels(task: Task) -> TaskLevels:
     """Return the levels of a task. Raises ConfigError if the task has no aids."""
     levels = TASK_LEVELS.get((task.benchmark, task.name))

@@ -54,7 +54,7 @@ BLIND = 0.06
 """The fraction of chats that are shown without their images, so that `text_only:kitchen` is asked what it knows."""
 BLIND_WITH_AIDS = 0.3
 """The same of chats with true aids, so that the facts are read."""
-LONGEST = 640
+LONGEST = 400
 """Tokens of a chat at most. Longer ones, of aids, are left out."""
 LEFT_OUT = -100
 """The label of a token that is not learned."""

@@ -23,7 +23,7 @@ import msgspec
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from barista_bench.aids.levels import has_aids
+from barista_bench.aids.levels import LEVELS, Aid, has_aids
 from barista_bench.aids.texts import AidBook, Parts
 from barista_bench.benchmarks import task_class, task_names
 from barista_bench.core.boxes import BoxFormat
@@ -35,7 +35,7 @@ from barista_bench.data.dataset import ExampleSet, LinkedMedia, LoadedExample, o
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, read_manifest, rows_of_configs
 from barista_bench.data.rows import local_splits, video_hashes
 from barista_bench.data.shared_frames import JPEG_QUALITY
-from barista_bench.diagnosis.conditions import inert, plan, true
+from barista_bench.diagnosis.conditions import plan
 from barista_bench.diagnosis.running import usual_levels
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import TRAINING_SET, refuse_inside, replacing_folder
@@ -317,8 +317,8 @@ def _aids(
     for planned in plan(examples.examples, book, levels):
         name = planned.example.example_id
         size = 1 + content_seed("aids", name) % len(planned.order)
-        condition = (true if variant == "true" else inert)(planned.order[:size])
-        if told := book.parts(planned.example, condition, box_format):
+        given = [Aid(level, variant) for level in LEVELS if level in planned.order[:size]]
+        if told := book.parts(planned.example, given, box_format):
             parts[name] = told
     return parts, Teller(examples, book, parts)
 

@@ -140,7 +140,10 @@ def export(
         typer.Option(help="For chat: put some aids of a diagnosis, or their inert controls, before each question."),
     ] = None,
 ) -> None:
-    """Write the training videos of a dataset as a training set. Test videos are recognised by content and refused."""
+    """Write the training videos of a dataset as a training set, or a run for other tools (`export run`).
+
+    Test videos are recognised by content and refused.
+    """
     from barista_bench.training.exporting import export as make
 
     with exit_on_error():

@@ -1,4 +1,4 @@
-"""Tables about one fact in several tasks, and scores by how well the objects can be seen."""
+"""Make tables about facts that several tasks ask for, and tables of scores by the visibility of objects."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from barista_bench.core.example import Visibility
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.data.visibility import graph_visibility
 from barista_bench.reporting.analyses import FactAnalysis, is_unranked
 from barista_bench.reporting.tables import metric_cell
 from barista_bench.runs.score.results import MetricValue
@@ -16,12 +19,12 @@ from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Cell, Column, Row, Table, number, number_columns, text_columns, words
 
 BINS = 4
-"""Quantile bins of a difficulty curve."""
+"""Number of quantile bins of a difficulty curve."""
 MEASURES = {"area": "fraction of the frame", "seconds": "seconds in view", "hidden": "fraction hidden"}
 
 
 def fact_tables(facts: FactAnalysis) -> Iterator[Table]:
-    """Yield the tables of the analyses that have rows."""
+    """Yield a table for each analysis that has rows."""
     rows: list[Row]
     if facts.consistency:
         columns = (*text_columns("model"), *number_columns("", "facts", "contradicted", "self-contradiction"))
@@ -57,18 +60,23 @@ def fact_tables(facts: FactAnalysis) -> Iterator[Table]:
 
 
 def difficulty_tables(tasks: Sequence[Mapping[str, ScoredRun]]) -> Iterator[Table]:
-    """Yield one curve for each measure of visibility: the mean sample score by its quantile bins and benchmark.
+    """Yield one curve per measure of visibility: mean sample scores by quantile bin of the measure and by benchmark.
 
-    Scores are of the ranked models, or of all if none is ranked. A measure with fewer than two bins has no curve.
+    If no benchmark was generated from a graph, there is nothing to compare, and no curve. The scores come from the
+    ranked models, or from all models if none is ranked. A measure with fewer than two bins has no curve.
     """
     all_runs = [run for by_label in tasks for run in by_label.values()]
     runs = [run for run in all_runs if not is_unranked(run)] or all_runs
+    seen = {run.folder: _visibility_in_evidence(run.examples) for run in runs}
+    if not any(seen.values()):
+        return
+    seen = {run.folder: seen[run.folder] or graph_visibility(run.examples) for run in runs}
     for measure, heading in MEASURES.items():
         scores: dict[str, list[tuple[float, float]]] = defaultdict(list)
         for run in runs:
             for sample in run.samples:
-                visibility = sample.example.evidence.get("visibility")
-                value = visibility.get(measure) if isinstance(visibility, dict) else None
+                visibility = seen[run.folder].get(sample.example.example_id)
+                value = getattr(visibility, measure, None)
                 score = run.score_of(sample)
                 if value is not None and score is not None:
                     scores[run.task.benchmark].append((float(value), score))
@@ -76,6 +84,11 @@ def difficulty_tables(tasks: Sequence[Mapping[str, ScoredRun]]) -> Iterator[Tabl
         edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1))) if len(values) else values
         if len(edges) > 2:
             yield _curve(heading, scores, edges.tolist())
+
+
+def _visibility_in_evidence(examples: ExampleSet) -> dict[str, Visibility]:
+    rows = {example.example_id: example.evidence.get("visibility") for example in examples.examples}
+    return {name: Visibility.read(row) for name, row in rows.items() if isinstance(row, dict)}
 
 
 def _curve(heading: str, scores: Mapping[str, Sequence[tuple[float, float]]], edges: Sequence[float]) -> Table:

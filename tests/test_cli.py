@@ -36,6 +36,7 @@ from barista_bench.doctor import examine
 from barista_bench.errors import ConfigError, RecordError
 from barista_bench.files.text_out import LogFormatter
 from barista_bench.generate.audit import choice_sets
+from barista_bench.generate.review_statistics import read_votes
 from barista_bench.generate.settings import GenerateSettings
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
 from barista_bench.hub.publishing import publication
@@ -124,6 +125,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "judge": ([JudgeConfig], {"config"}),
     "compare judges": ([load_results], {"out", "human", "vendor", "option"}),
     "generate questions": ([QuestionConfig], {"config"}),
+    "generate reviewed": ([read_votes], set()),
     "generate reworded": ([RewordConfig], {"config"}),
     "studio": ([open_workspace, studio_server, study_server], {"by", "compare", "browser"}),
     "studio invite": ([Study], {"task", "out"}),

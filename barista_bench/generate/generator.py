@@ -28,11 +28,11 @@ from barista_bench.generate.review import (
     Retention,
     ReviewedItem,
     apply_review,
-    read_review,
     retention_by_subtask,
     review_bytes,
     review_rows,
 )
+from barista_bench.generate.review_statistics import decided_review
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.settings import GenerateSettings
 from barista_bench.scene_graph import SceneGraph
@@ -140,7 +140,7 @@ def generate(
     loaded_domain, families_by_name = families_of(chosen.families, chosen.domain, chosen.difficulty)
     refuse_inside(out, graph.root)
     check_target(out)
-    reviews = read_review(chosen.review) if chosen.review else {}
+    reviews = decided_review(chosen.review, chosen.lead)
     nodes = cluster_of(chosen.cluster, chosen.num_proc, [graph.root])
     offers = collect_offers(graph, families_by_name, per_subtask, seed, chosen.num_proc, nodes, chosen.progress)
     reports, rows = [], list[ReviewedItem]()
@@ -155,7 +155,7 @@ def generate(
                     f"words of families.{name} in the domain file"
                 )
             items = apply_review(name, sampled.items, to_review, reviews)
-            retentions = retention_by_subtask(to_review, reviews) if chosen.review else []
+            retentions = retention_by_subtask(to_review, reviews) if reviews else []
             reports.append(_report(family, sampled._replace(items=items), offers, per_subtask, seed, retentions))
             write_whole(folder / f"{name}.report.json", msgspec.json.encode(reports[-1]) + b"\n")
             if items:

@@ -38,7 +38,7 @@ from barista_bench.files.text_out import LogFormatter
 from barista_bench.generate.audit import choice_sets
 from barista_bench.generate.review_statistics import read_votes
 from barista_bench.generate.settings import GenerateSettings
-from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
+from barista_bench.generate.writing.config import QuestionConfig, RewordConfig, WriteConfig
 from barista_bench.hub.publishing import publication
 from barista_bench.hub.pushing import Pusher
 from barista_bench.hub.settings import SubmissionSettings
@@ -127,6 +127,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "generate questions": ([QuestionConfig], {"config"}),
     "generate reviewed": ([read_votes], set()),
     "generate reworded": ([RewordConfig], {"config"}),
+    "generate written": ([WriteConfig], {"config"}),
     "studio": ([open_workspace, studio_server, study_server], {"by", "compare", "browser"}),
     "studio invite": ([Study], {"task", "out"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),

@@ -147,7 +147,7 @@ def generate(
     with replacing_folder(out) as folder:
         for name, family in families_by_name.items():
             sampled = family.items(offers.candidates[name], per_subtask, seed, chosen.ceiling)
-            to_review = review_rows(name, sampled.items, [_item_line(item) for item in sampled.items])
+            to_review = review_rows(name, sampled.items, [item_line(item) for item in sampled.items])
             revised = [row.item for row in to_review if reviews.get(row.item, row).verdict == "revise"]
             if revised and not family.has_own_texts:
                 raise DataError(
@@ -165,7 +165,7 @@ def generate(
                 write_whole(folder / name / GRAPH_EVIDENCE_FILE, evidence)
                 if terms:
                     write_whole(folder / name / TERMS_FILE, terms_bytes(terms))
-                write_whole(folder / f"{name}.items.jsonl", b"".join(map(_item_line, items)))
+                write_whole(folder / f"{name}.items.jsonl", b"".join(map(item_line, items)))
             rows += [reviews.get(row.item, row) for row in to_review]
         missing = Missing(lacking_lines(offers.words, loaded_domain), offers.undecided.most_useful())
         write_whole(folder / MISSING_FILE, msgspec.json.format(msgspec.json.encode(missing), indent=1) + b"\n")
@@ -282,7 +282,7 @@ def _report(
     return FamilyReport(family.name, seed, tuple(rows), offers.lost_videos, tuple(retentions))
 
 
-def _item_line(item: Item) -> bytes:
+def item_line(item: Item) -> bytes:
     """Return one item with its proof: the conditions, and the statement about the graph that each choice makes."""
     candidate = item.candidate
     fields: dict[str, Any] = {

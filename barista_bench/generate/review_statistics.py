@@ -42,6 +42,16 @@ class ItemVotes(NamedTuple):
             return self.lead or self.item
         return self.majority
 
+    @property
+    def passes(self) -> int:
+        """Return the number of people, with the lead, who keep the item with the texts that count."""
+        decided = self.decided
+        if not decided or decided.verdict not in ("accept", "revise"):
+            return 0
+        rows = (*self.votes, *([self.lead] if self.lead else []))
+        kept = decided.verdict, decided.question, decided.choices
+        return len({row.reviewer for row in rows if (row.verdict, row.question, row.choices) == kept})
+
 
 class ReviewStatistics(msgspec.Struct, frozen=True):
     """The result of a review by several people.
@@ -70,11 +80,17 @@ class ReviewStatistics(msgspec.Struct, frozen=True):
     @property
     def total(self) -> Retention:
         """Return the retention over all subtasks."""
-        counts = [(row.reviewed, row.accepted, row.revised, row.rejected) for row in self.retention]
         reasons = Counter[str]()
         for row in self.retention:
             reasons.update(row.reasons)
-        return Retention("all", *(sum(column) for column in zip(*counts, strict=True)), dict(reasons.most_common()))
+        return Retention(
+            subtask="all",
+            reviewed=sum(row.reviewed for row in self.retention),
+            accepted=sum(row.accepted for row in self.retention),
+            revised=sum(row.revised for row in self.retention),
+            rejected=sum(row.rejected for row in self.retention),
+            reasons=dict(reasons.most_common()),
+        )
 
 
 def read_votes(files: Sequence[Path], lead: Path | None = None) -> list[ItemVotes]:
@@ -91,16 +107,15 @@ def read_votes(files: Sequence[Path], lead: Path | None = None) -> list[ItemVote
             if (row.proof, row.correct) != (first.proof, first.correct):
                 remedy = "give reviews of the items of one call of `generate`"
                 raise DataError(f"{path}: {name}: is another item than in {first_path}. Fix: {remedy}")
-    return [
-        _votes(first, [reviews[path] for path in files], lead and reviews[lead]) for _, first in first_seen.values()
-    ]
+    voting, leading = [reviews[path] for path in files], reviews[lead] if lead else {}
+    return [_votes(row, voting, leading) for _, row in first_seen.values()]
 
 
 def _votes(
-    item: ReviewedItem, reviews: Sequence[Mapping[str, ReviewedItem]], lead: Mapping[str, ReviewedItem] | None
+    item: ReviewedItem, reviews: Sequence[Mapping[str, ReviewedItem]], lead: Mapping[str, ReviewedItem]
 ) -> ItemVotes:
     rows = (review.get(item.item) for review in reviews)
-    lead_row = lead.get(item.item) if lead else None
+    lead_row = lead.get(item.item)
     votes = tuple(row for row in rows if row and row.verdict)
     return ItemVotes(item, votes, lead_row if lead_row and lead_row.verdict else None)
 

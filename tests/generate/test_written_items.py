@@ -17,7 +17,7 @@ from barista_bench.generate.review import read_review, review_bytes
 from barista_bench.generate.writing.config import WriteConfig
 from barista_bench.generate.writing.items import WriteSession, write_items
 from barista_bench.hub.publishing import publication
-from barista_bench.models import Completion, Request
+from barista_bench.models import Completion, Failure, Request
 from barista_bench.scene_graph import SceneGraph
 from tests.annotate.projects import tracked
 from tests.judging.conftest import never
@@ -141,6 +141,17 @@ def test_two_people_make_items_verified_and_only_then_are_they_published(
         else:
             assert publication(data, "org/name").repo_type == "dataset"
     start(graphs, first.folder, ScriptedJudge(never))
+
+
+def test_an_item_that_could_not_be_checked_is_left_out_and_checked_at_the_next_start(
+    graphs: Path, tmp_path: Path
+) -> None:
+    config = WriteConfig(model="writer", source=graphs, out=tmp_path / "out", per_video=1, families=("tog_bench",))
+    silent = ScriptedJudge(lambda *_: Failure("down"), name="checker")
+    with pytest.raises(DataError, match="no reply"):
+        write_items(config, ScriptedJudge(written), silent)
+    session = write_items(config, ScriptedJudge(never, name="scripted-judge"), ScriptedJudge(checked, name="checker"))
+    assert (session.asked, session.already_done, session.written) == (1, 1, 1)
 
 
 @pytest.mark.parametrize(

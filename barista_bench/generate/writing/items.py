@@ -53,18 +53,18 @@ from barista_bench.generate.writing.item_plans import (
     plan_items,
     read_as,
 )
-from barista_bench.models import Model
-from barista_bench.models.base import reads_text_alone
+from barista_bench.models import Model, reads_text_alone
 from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.ask.replies import PendingReply, ask_in_rounds
+from barista_bench.runs.ask.replies import Content, PendingReply, ask_in_rounds
 from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.inputs import digest, plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.domain import Domain, load_domain
 
 TRIES = 2
 """Maximum number of requests for an item, and for its checks."""
+NO_REPLY = "no reply"
 PASSES = 2
 """The number of people who must keep an item before it is verified."""
 
@@ -106,26 +106,20 @@ class WriteSession(AskCounts):
 
 
 @dataclass(slots=True)
-class _Draft(PendingReply[Written]):
+class _Draft(PendingReply[Content]):
+    """A reply about a planned item: the item itself (`written` is None), or the checks of a written item."""
+
     plan: ItemPlan
+    written: Written | None = None
 
     @property
     def item(self) -> str:
-        return f"{self.plan.family}/{self.plan.id}:{digest(self.plan.content)[:16]}"
-
-    def pictures(self) -> tuple[Image.Image, ...]:
-        return self.plan.pictures()
-
-
-@dataclass(slots=True)
-class _CheckDraft(PendingReply[Checks]):
-    plan: ItemPlan
-    written: Written
+        content = digest(self.plan.content, msgspec.to_builtins(self.written))
+        return f"{'check' if self.written else 'write'}:{self.plan.family}/{self.plan.id}:{content[:16]}"
 
     @property
-    def item(self) -> str:
-        content = self.plan.content, msgspec.to_builtins(self.written)
-        return f"check:{self.plan.family}/{self.plan.id}:{digest(*content)[:16]}"
+    def material(self) -> dict[str, str]:
+        return self.plan.material | (self.written.material if self.written else {})
 
     def pictures(self) -> tuple[Image.Image, ...]:
         return self.plan.pictures()
@@ -159,15 +153,13 @@ def write_items(config: WriteConfig, model: Model | None = None, checker: Model 
             raise ConfigError(f"{each.identity.name}: reads only text. Fix: name a vision-language model")
     config.out.mkdir(parents=True, exist_ok=True)
     session = WriteSession(config.out, planned=len(plans))
-    with SampleLog(config.out / "replies.jsonl") as log:
-        drafts = _ask(config, writer, judge, plans, log, session)
     items: dict[str, list[Item]] = {name: [] for name in config.families}
-    for draft, check in drafts:
-        fault = draft.complaint if check is None else check.content.fault if check.content else check.complaint
-        if fault or check is None:
-            refused[fault.partition(":")[0] or "no reply"] += 1
-        else:
-            items[draft.plan.family].append(_item(draft.plan, check.written))
+    with SampleLog(config.out / "replies.jsonl") as log:
+        for draft, fault in _ask(config, writer, judge, plans, log, session):
+            if fault or draft.content is None:
+                refused[fault.partition(":")[0]] += 1
+            else:
+                items[draft.plan.family].append(_item(draft.plan, draft.content))
     session.refused = dict(sorted(refused.items(), key=lambda pair: (-pair[1], pair[0])))
     report = {"planned": session.planned, "written": sum(map(len, items.values())), "refused": session.refused}
     write_whole(config.out / "report.json", json.dumps(report, indent=1) + "\n")
@@ -175,24 +167,32 @@ def write_items(config: WriteConfig, model: Model | None = None, checker: Model 
         raise DataError(
             f"{graph.root}: no item passes the checks: {session.refused}. Fix: see the replies in {config.out}"
         )
-    rows = {name: review_rows(name, group, list(map(item_line, group))) for name, group in items.items()}
+    _write_items(config, items, graph, domain, session)
+    return session
+
+
+def _write_items(
+    config: WriteConfig, items: Mapping[str, list[Item]], graph: SceneGraph, domain: Domain, session: WriteSession
+) -> None:
+    """Write the review file, and the releases as the reviews decide."""
+    lines = {name: list(map(item_line, group)) for name, group in items.items()}
+    rows = {name: review_rows(name, group, lines[name]) for name, group in items.items()}
     _write_review(config.out, [row for group in rows.values() for row in group])
     review = decided_review(config.review, config.lead)
     passes = {votes.item.item: votes.passes for votes in read_votes(config.review, config.lead)}
     for name, group in items.items():
-        write_whole(config.out / f"{name}.items.jsonl", b"".join(map(item_line, group)))
+        write_whole(config.out / f"{name}.items.jsonl", b"".join(lines[name]))
         kept = apply_review(name, group, rows[name], review)
         unverified = [item.id for item in kept if passes.get(f"{name}/{item.id}", 0) < PASSES]
         session.written += len(kept)
         session.unverified += len(unverified)
         _write_release(family_class(name)(domain), kept, graph, config.out / name, unverified)
-    return session
 
 
 def _ask(
     config: WriteConfig, writer: Model, judge: Model, plans: Sequence[ItemPlan], log: SampleLog, session: WriteSession
-) -> list[tuple[_Draft, _CheckDraft | None]]:
-    """Return each item as written, with its checks; None if the writer's replies cannot be used."""
+) -> list[tuple[_Draft[Written], str]]:
+    """Return each item as written, with the reason why it cannot be used; the reason is empty if it can."""
     prompts = {name: packaged_prompts(__package__, name) for name in (*KINDS, "checker")}
     hashes = {name: texts.sha256 for name, texts in prompts.items()}
     models = {"writer": asdict(writer.identity), "checker": asdict(judge.identity)}
@@ -206,7 +206,7 @@ def _ask(
         fence, data = fence_material(fields)
         return prompts[name].prompt(len(fields["times"].split(", ")), fence=fence, data=data)
 
-    drafts = [_Draft(plan) for plan in plans]
+    drafts = [_Draft[Written](plan) for plan in plans]
     for family, schema in SCHEMAS.items():
         ask_in_rounds(
             writer,
@@ -217,12 +217,12 @@ def _ask(
             tries=TRIES,
             identity=identity,
             schema=schema,
-            prompt=lambda draft: prompt(draft.plan.family, {**draft.plan.material, "refused": draft.complaint}),
+            prompt=lambda draft: prompt(draft.plan.family, {**draft.material, "refused": draft.complaint}),
             read_reply=READERS[family],
             wrong_with=_fault,
             progress=config.progress,
         )
-    checks = {id(draft): _CheckDraft(draft.plan, draft.content) for draft in drafts if draft.content is not None}
+    checks = {id(draft): _Draft[Checks](draft.plan, draft.content) for draft in drafts if draft.content is not None}
     ask_in_rounds(
         judge,
         config.generation,
@@ -232,15 +232,24 @@ def _ask(
         tries=TRIES,
         identity=identity,
         schema=_CHECKS,
-        prompt=lambda draft: prompt("checker", {**draft.plan.material, **draft.written.material}),
+        prompt=lambda draft: prompt(
+            "checker", {**draft.plan.material, **(draft.written.material if draft.written else {})}
+        ),
         read_reply=partial(read_as, kind=Checks),
         wrong_with=lambda draft, checks: "",
         progress=config.progress,
     )
-    return [(draft, checks.get(id(draft))) for draft in drafts]
+    return [(draft, _final_fault(draft, checks.get(id(draft)))) for draft in drafts]
 
 
-def _fault(draft: _Draft, written: Any) -> str:  # noqa: ANN401  (mypy joins the two kinds of items)
+def _final_fault(draft: _Draft[Written], check: _Draft[Checks] | None) -> str:
+    """Return why an item cannot be used. An item without checks cannot be used."""
+    if check is None:
+        return draft.complaint or NO_REPLY
+    return check.content.fault if check.content else check.complaint or NO_REPLY
+
+
+def _fault(draft: _Draft[Written], written: Any) -> str:  # noqa: ANN401  (mypy joins the two kinds of items)
     return draft.plan.fault(written)
 
 

@@ -128,7 +128,7 @@ class RayCluster:
             gpus: number of GPUs per job.
 
         Raises:
-            ClusterError: several nodes were lost while they ran a job. Errors of `work` are raised here too.
+            ClusterError: several nodes were lost while they ran the same job. Errors of `work` are raised here too.
         """
         import ray
         from ray.exceptions import RayError, RayTaskError

@@ -1,12 +1,12 @@
-"""Run a tier of the tests as on another machine, and print what came of it as a row of a table.
+"""Run a tier of the tests as on another machine, and print the result as a row of a table.
 
     python scripts/any_machine.py quick aten-default threads-2
     python scripts/any_machine.py full c-locale kathmandu spaces --processes 2 -- tests/studio
 
-Several names are one run that has all of them. What ran and failed is written to build/any_machine. `spaces` and `user`
-run in a clone of the last commit, with an environment of its own made of this one's files; `user` needs root, and with
---python an interpreter that the user may start. `german` and `latin-1` need their locales (localedef -i de_DE -f UTF-8
-de_DE.UTF-8; localedef -i de_DE -f ISO-8859-1 de_DE).
+Several names give one run with all of these conditions. The output of the run is written to build/any_machine. `spaces`
+and `user` run in a clone of the last commit, with a separate environment made from this environment's files. `user`
+needs root, and with --python an interpreter that the user may start. `german` and `latin-1` need their locales
+(localedef -i de_DE -f UTF-8 de_DE.UTF-8; localedef -i de_DE -f ISO-8859-1 de_DE).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ OUTCOMES = ("passed", "failed", "skipped")
 
 
 def main() -> None:
-    """Run, and print the row."""
+    """Run the tests, and print the row."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tier", choices=TIERS)
     parser.add_argument("names", nargs="+", metavar="NAME", choices=[*VARIABLES, *OTHERS], help="%(choices)s")
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def counts(output: str) -> list[str]:
-    """How many passed, failed and were skipped, and the time, by pytest's last line."""
+    """Return the numbers of passed, failed and skipped tests and the time, from pytest's last line."""
     lines = re.findall(r"^=* ?(\d+ (?:passed|failed|skipped|error).* in .*s\b.*?)=*$", output, re.MULTILINE)
     last = lines[-1] if lines else ""
     found = {name: int(number) for number, name in re.findall(r"(\d+) (\w+?)s?\b", last)}
@@ -75,7 +75,7 @@ def counts(output: str) -> list[str]:
 
 
 def run(command: Sequence[str | Path], root: Path, names: Sequence[str], log: TextIO) -> int:
-    """Pytest in this environment; its exit status."""
+    """Run pytest in this environment, and return its exit status."""
     shared = os.environ.get("BARISTA_SHARED", str(ROOT.parent / "shared"))
     variables = os.environ | {"OMP_NUM_THREADS": "1", "HF_HOME": str(root / "build" / "hf"), "BARISTA_SHARED": shared}
     for name in names:
@@ -102,7 +102,7 @@ def run(command: Sequence[str | Path], root: Path, names: Sequence[str], log: Te
 
 @contextmanager
 def load(names: Sequence[str]) -> Iterator[None]:
-    """Only one core, or other programs on all of them."""
+    """Leave only one core in the block, or run other programs on all cores."""
     if "one-core" in names:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     count = 2 * (os.cpu_count() or 1) if "busy" in names else 0
@@ -117,7 +117,7 @@ def load(names: Sequence[str]) -> Iterator[None]:
 
 @contextmanager
 def place(names: Sequence[str], python: Path) -> Iterator[tuple[Path, Path]]:
-    """The folder to run in and its interpreter: this one, or a clone of the last commit."""
+    """Return the folder to run in and its interpreter: this folder, or a clone of the last commit."""
     if not {"spaces", "user"} & set(names):
         yield ROOT, Path(sys.executable)
         return
@@ -136,7 +136,7 @@ def place(names: Sequence[str], python: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def copy_environment(clone: Path, python: Path) -> None:
-    """A virtual environment of the clone, whose files are other names of those of this one."""
+    """Make a virtual environment for the clone. Its files are hard links to the files of this environment."""
     environment, theirs = clone / ".venv", Path(sys.prefix)
     base = subprocess.run([python, "-c", "import sys; print(sys._base_executable)"], capture_output=True, text=True)
     subprocess.run([base.stdout.strip(), "-m", "venv", "--without-pip", environment], check=True)

@@ -1,10 +1,10 @@
-"""A page of generated questions beside their frames, for people who check them: one self-contained HTML file.
+"""Show generated questions beside their frames in one self-contained HTML file, for people who check the questions.
 
     python scripts/contact_sheet.py --source GRAPHS --items mine/egocot.items.jsonl --out sheet.html --number 50
 
-Items are drawn by seed. Each stands with its choices, the right ones marked, and the frames that it is about in the
-order in which they are shown, with the boxes of the objects that its statements name; of clips that are joined, a row
-each. `--images FOLDER` writes each item's frames as one JPEG as well.
+Items are drawn by seed. Each item has its choices, with the right choices marked, and its frames in the order in which
+they are shown. Frames have the boxes of the objects that the item's statements name. Joined clips have one row each.
+`--images FOLDER` also writes each item's frames as one JPEG.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
 WIDTH = 480
-"""Pixels of a frame on the sheet."""
+"""Width of a frame on the sheet, in pixels."""
 ALONG = 6
 COLUMNS = 3
 COLOURS = ("#ff3030", "#30ff30", "#30a0ff", "#ffd000", "#ff60ff", "#00ffff")
@@ -47,7 +47,7 @@ img{max-width:100%}.right{font-weight:bold;color:#060}</style>
 
 
 def sample_items(path: Path, number: int, seed: int) -> list[dict[str, Any]]:
-    """At most `number` items of a file, by turns of their subtasks."""
+    """Return at most `number` items of a file. Subtasks take turns."""
     items = [json.loads(line) for line in path.read_bytes().splitlines()]
     random.Random(seed).shuffle(items)  # noqa: S311
     turns: dict[str, int] = {}
@@ -59,8 +59,10 @@ def sample_items(path: Path, number: int, seed: int) -> list[dict[str, Any]]:
 
 
 def frames_of(item: dict[str, Any]) -> list[int]:
-    """What a reader must see, in the order of the clip: frames along what is shown, and the moments that are spoken of;
-    of joined clips a row each, in the order in which they are joined."""
+    """Return the frames that a reader must see: frames along the clip, and the moments that the item names, in order.
+
+    If clips are joined, each has one row of frames, in the order in which they are joined.
+    """
     clips = item["extra"].get("spans") or [item["span"]]
     if len(clips) > 1:
         return [start + index for start, stop in clips for index in evenly_spaced(stop - start, COLUMNS)]
@@ -70,7 +72,7 @@ def frames_of(item: dict[str, Any]) -> list[int]:
 
 
 def asked_frames(item: dict[str, Any]) -> set[int]:
-    """Frames that the question or the statement of a choice is about."""
+    """Return the frames of the question and of the choices' statements."""
     parts = [choice["statement"] for choice in item["choices"]]
     parts += [part for statement in parts for part in statement.get("parts", ())]
     ends = {part["end"] - 1 for part in parts if "end" in part}
@@ -82,7 +84,7 @@ def asked_frames(item: dict[str, Any]) -> set[int]:
 
 
 def named_objects(statement: object) -> list[str]:
-    """Ids that a statement names, in order."""
+    """Return the object ids that a statement names, in order."""
     if isinstance(statement, list):
         return [name for part in statement for name in named_objects(part)]
     if not isinstance(statement, dict):
@@ -94,7 +96,7 @@ def named_objects(statement: object) -> list[str]:
 
 
 def picture(item: dict[str, Any], graph: VideoGraph, path: Path) -> bytes:
-    """The frames of an item in rows, as JPEG."""
+    """Return the frames of an item in rows, as one JPEG."""
     statements = [choice["statement"] for choice in item["choices"]]
     ids = list(dict.fromkeys([*item["objects"], *named_objects(statements)]))
     colours = dict(zip(ids, COLOURS * (len(ids) // len(COLOURS) + 1), strict=False))

@@ -1,6 +1,6 @@
 """Write `dataset_cards/<benchmark>.md`, the cards of the published sets, from the tasks.
 
-Run `python scripts/dataset_card.py` after a change; a test fails while a file says anything else than the tasks do.
+Run `python scripts/dataset_card.py` after a change; a test fails while a card contradicts the tasks.
 """
 
 from __future__ import annotations

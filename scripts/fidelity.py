@@ -1,10 +1,9 @@
-"""Write docs/fidelity.md: what was compared with the released BARISTA code, how many are equal, what is not and why.
+"""Write docs/fidelity.md: the comparisons with the released BARISTA code, how many are equal, and why others differ.
 
     make fidelity BARISTA_SHARED=../shared
 
-The comparisons are tests (all that take the fixture `golden`); they note what they compared, and fail where something
-differs. Beside that the page says what `--protocol paper` changes on the same answers, and of which pack and task
-versions all this is true.
+The comparisons are the tests with the fixture `golden`. They record what they compare, and fail at any difference. The
+page also shows what `--protocol paper` changes for the same answers. It names the pack and the versions of the tasks.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ PAGE = ROOT / "docs" / "fidelity.md"
 EXCEPTIONS = ROOT / "docs" / "upstream" / "exceptions.md"
 TESTS = (
     *("tests/benchmarks/test_golden_images.py", "tests/benchmarks/test_golden_answers.py"),
-    *("tests/data/test_golden_frozen.py", "tests/data/test_golden_runs.py"),
+    "tests/data/test_golden_frozen.py",
     *("tests/benchmarks/test_golden_changes.py", "tests/benchmarks/test_temporal_vqa.py"),
     "tests/generate/test_questions.py",
 )
@@ -53,7 +52,7 @@ ANSWERED = {
     "activity": ("activity_mcq", "default"),
     "relations": ("relation_extraction", "caps_a"),
 }
-"""Task -> the pack's name of it, and the set that its answers are about."""
+"""Maps each task to its name in the pack, and to the set with the questions of its answers."""
 TASKS = get_benchmark("barista").task_names
 
 
@@ -69,7 +68,7 @@ def main() -> None:
 
 
 def compare(shared: Path) -> dict[tuple[str, str], int]:
-    """How many of each kind are equal, by task and kind: the tests fail where one is not."""
+    """Run the tests, and return the number of equal comparisons by task and kind. A difference fails a test."""
     with tempfile.TemporaryDirectory() as scratch:
         notes = Path(scratch) / "notes.json"
         environment = {**os.environ, "FIDELITY_NOTES": str(notes), "BARISTA_SHARED": str(shared)}
@@ -81,7 +80,7 @@ def compare(shared: Path) -> dict[tuple[str, str], int]:
 
 
 def digest(pack: Path) -> str:
-    """SHA-256 over the names and contents of the pack's files."""
+    """Return the SHA-256 of the names and contents of the pack's files."""
     contents = hashlib.sha256()
     for path in sorted(path for path in pack.rglob("*") if path.is_file()):
         contents.update(f"{path.relative_to(pack)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
@@ -89,7 +88,7 @@ def digest(pack: Path) -> str:
 
 
 def effects(pack: Path) -> dict[str, dict[str, str]]:
-    """By task and effect, what `--protocol paper` changes on the pack's own questions and answers."""
+    """Return, by task and effect, what `--protocol paper` changes for the pack's own questions and answers."""
     graph = SceneGraph(pack.parents[1] / "real")
     changed: dict[str, dict[str, str]] = defaultdict(dict)
     for task, (upstream, config) in ANSWERED.items():
@@ -120,7 +119,7 @@ def build_examples(
 
 
 def answers(pack: Path, upstream: str, *, failed: bool = False) -> Iterator[dict[str, Any]]:
-    """The answers of a task; with `failed` the provider errors in their stead."""
+    """Return the answers of a task or, with `failed`, the provider errors."""
     for line in (pack / "answers" / f"{upstream}.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         if (row["error"] or "").startswith("provider_error") == failed:
@@ -128,7 +127,7 @@ def answers(pack: Path, upstream: str, *, failed: bool = False) -> Iterator[dict
 
 
 def answer_effects(pack: Path, task: str, upstream: str, examples: dict[str, Example]) -> dict[str, str]:
-    """How many answers the two protocols read otherwise, and of those read alike how many they score otherwise."""
+    """Count the answers that the two protocols read differently, and the answers that they only score differently."""
     release, paper = (get_task("barista", task, options={"protocol": protocol}) for protocol in ("release", "paper"))
     total, parsed, scored, alike = 0, 0, 0, 0
     for row in answers(pack, upstream):
@@ -150,14 +149,14 @@ def answer_effects(pack: Path, task: str, upstream: str, examples: dict[str, Exa
 
 
 def meaning(parsed: Prediction | ParseError) -> object:
-    """What is compared of an answer: not how it was written, and not why it could not be read."""
+    """Return the compared part of an answer, without its spelling and without the reason of a parse error."""
     if isinstance(parsed, ParseError):
         return None
     return {name: value for name, value in parsed.value.items() if name != "written"}
 
 
 def mark_effect(pack: Path, graph: SceneGraph) -> float:
-    """The fraction of pixels that differ between marks by the release and by the paper."""
+    """Return the fraction of pixels that differ between the release's marks and the paper's marks."""
     fractions = []
     for drawn in json.loads((pack / "marks" / "index.json").read_text(encoding="utf-8")):
         video = graph[drawn["video_id"]]

@@ -1,4 +1,4 @@
-"""The training loop of scripts/train_kitchen.py: resumable, and the same batches wherever it goes on."""
+"""The training loop of scripts/train_kitchen.py. It can be resumed, and then gives the same batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 WARM_UP = 100
 LEAST_RATE = 0.02
-"""Of the highest rate, at the end of the cosine."""
+"""Learning rate at the end of the cosine, as a fraction of the highest rate."""
 SAVE_SECONDS = 240
 
 
@@ -25,13 +25,13 @@ def learn(
     state: Path,
     after_step: Callable[[int], None] = lambda step: None,
 ) -> None:
-    """AdamW with a warm-up and a cosine.
+    """Train with AdamW, a warm-up and a cosine schedule.
 
     Args:
-        parts: what is trained.
-        loss: of a step by its number, from 0; everything random in it comes from that number.
-        state: `STATE.pt` holds weights and optimizer, from which a killed training goes on; `STATE.json` the learning
-            curve, [step, mean loss of the last 50 steps].
+                parts: the modules to train.
+        loss: computes the loss of a step from its number, from 0. All randomness in it comes from this number.
+        state: `STATE.pt` holds the weights and the optimizer, so that a killed training can continue. `STATE.json` has
+            the learning curve, [step, mean loss of the last 50 steps].
         after_step: called with the number of finished steps.
     """
     matrices = [parameter for parameter in parts.parameters() if parameter.ndim > 1]

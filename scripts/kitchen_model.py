@@ -22,10 +22,10 @@ from transformers.models.deepseek_vl.processing_deepseek_vl import DeepseekVLPro
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 
 HEIGHT, WIDTH, STRIDE = 160, 256, 32
-"""Pixels of an image as the model sees it, and of one of its image tokens."""
+"""Height and width in pixels of the image that the model sees, and the side in pixels of one image token."""
 ROWS, COLUMNS = HEIGHT // STRIDE, WIDTH // STRIDE
 IMAGE_TOKENS = 1 + ROWS * COLUMNS
-"""The mean of the image, then its cells row by row."""
+"""Number of image tokens: the mean of the image, then its cells row by row."""
 TOWER_WIDTH = 192
 PAD, END, BEGIN, USER, ASSISTANT, IMAGE = SPECIAL = ("<pad>", "<end>", "<begin>", "<user>", "<assistant>", "<image>")
 CHAT = (
@@ -43,13 +43,13 @@ LETTERS = string.ascii_uppercase
 _PIECES = r"\d+|: [a-z ]+\n +| ?[A-Za-z]+(?=[ .,;?!\n]|$)"
 CHOICE = re.compile(r"^([A-Z])\. (.+)$", re.MULTILINE)
 _FIXED = 0.2
-"""A line in so many of a task's prompts is an instruction, and becomes one token."""
+"""A line that is in at least this fraction of a task's prompts is an instruction, and becomes one token."""
 _LONGEST = 1024
-"""Bytes of a token at most: llguidance, which holds answers to a schema, reads none that is longer."""
+"""Maximum bytes of a token: llguidance, which constrains answers to a schema, reads no longer token."""
 
 
 def instructions(prompts: Mapping[str, Sequence[Sequence[str]]]) -> set[str]:
-    """Texts and lines that most prompts of a task share: they differ in nothing that a model must read."""
+    """Return the texts and lines that most prompts of a task share. A model need not read them."""
     fixed = set()
     for chats in prompts.values():
         texts = Counter(text for parts in chats for text in set(parts))
@@ -63,13 +63,13 @@ def instructions(prompts: Mapping[str, Sequence[Sequence[str]]]) -> set[str]:
 def make_tokenizer(
     prompts: Mapping[str, Sequence[Sequence[str]]], answers: Iterable[str], labels: Iterable[str]
 ) -> PreTrainedTokenizerFast:
-    """Byte-level BPE in which instructions and choices are one token each.
+    """Make a byte-level BPE tokenizer in which each instruction and each choice is one token.
 
     Args:
         prompts: the texts of each chat's prompt, by task.
-        answers: what they are answered: a line of one, such as `ANSWER: C`, is no instruction.
-        labels: of choices. With its letter before it, or with what an answer writes behind it, a label is one token,
-            so that a letter is looked up in one step of attention.
+        answers: the answers of the chats. A line of an answer, such as `ANSWER: C`, is no instruction.
+        labels: labels of choices. A label is one token together with the letter before it, or with the text that an
+            answer writes after it. So a letter is looked up in one step of attention.
     """
     answers = list(answers)
     answered = {line for answer in answers for line in answer.split("\n")}
@@ -127,7 +127,7 @@ def tower_config() -> DINOv3ConvNextConfig:
 
 
 def make_model(tokenizer: PreTrainedTokenizerFast) -> DeepseekVLForConditionalGeneration:
-    """Random weights of torch's seed, from which copying is soon learned."""
+    """Make a model with random weights by torch's seed. It soon learns to copy from these weights."""
     tokens = {"pad_token_id": PAD, "eos_token_id": END, "bos_token_id": BEGIN}
     ids: dict[str, Any] = {name: tokenizer.convert_tokens_to_ids(token) for name, token in tokens.items()}
     text = LlamaConfig(
@@ -152,9 +152,9 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> DeepseekVLForConditionalGe
 
 @torch.no_grad()
 def _make_alike_attend(text: Any) -> None:  # noqa: ANN401  (a Llama, which transformers does not type)
-    """Tokens look at tokens like themselves and copy what they find (Mimetic Initialization, Trockman and Kolter 2023).
+    """Make tokens attend to equal tokens and copy them (Mimetic Initialization, Trockman and Kolter 2023).
 
-    From weights as they usually are, a model of this size does not learn in thousands of steps to look a letter up.
+    With the usual initial weights, a model of this size does not learn to look up a letter in thousands of steps.
     """
     torch.nn.init.normal_(text.get_input_embeddings().weight, std=0.08)
     for layer in text.layers:
@@ -167,7 +167,7 @@ def _make_alike_attend(text: Any) -> None:  # noqa: ANN401  (a Llama, which tran
 
 @torch.no_grad()
 def _make_choices_alike(embeddings: torch.Tensor, tokenizer: PreTrainedTokenizerFast) -> None:
-    """A choice begins as the sum of its letter and of its label in an answer."""
+    """Let a choice begin as the sum of its letter's and its label's embeddings. The label is the token in an answer."""
     ids = tokenizer.get_vocab()
     for text, number in ids.items():
         if found := CHOICE.fullmatch(text):

@@ -1,6 +1,6 @@
-"""The vision tower of `--model kitchen`, trained alone first: what a frame shows, where, and in which state.
+"""Train the vision tower of `--model kitchen` first, to tell what a frame shows, where, and in which state.
 
-Its targets are the scene graphs of the training kitchens; the questions of the tasks come afterwards.
+Its targets are the scene graphs of the training kitchens. The questions of the tasks are learned afterwards.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SIDES = ("left", "right")
 
 
 def pixels_of(images: Sequence[Image.Image]) -> NDArray[np.uint8]:
-    """What the image processor makes of images, (n, 3, HEIGHT, WIDTH), before it scales them to -1..1."""
+    """Return the pixels of images as the image processor makes them, (n, 3, HEIGHT, WIDTH), before scaling to -1..1."""
     values = make_image_processor()(list(images), return_tensors="np")["pixel_values"]
     return np.round((values + 1) * 127.5).astype(np.uint8)
 
 
 def seen_by(tower: torch.nn.Module, pixels: NDArray[np.uint8]) -> torch.Tensor:
-    """Features of (n, 3, HEIGHT, WIDTH) pixels: (n, IMAGE_TOKENS, TOWER_WIDTH)."""
+    """Return the tower's features (n, IMAGE_TOKENS, TOWER_WIDTH) of pixels (n, 3, HEIGHT, WIDTH)."""
     scaled = (torch.tensor(pixels).float() / 127.5 - 1).to(memory_format=torch.channels_last)
     with torch.autocast(scaled.device.type, torch.bfloat16):
         features: torch.Tensor = tower(scaled).last_hidden_state
@@ -44,7 +44,7 @@ def seen_by(tower: torch.nn.Module, pixels: NDArray[np.uint8]) -> torch.Tensor:
 
 
 class Labels:
-    """Numbers of names, in the order in which they are met."""
+    """Numbers names in the order in which they first occur."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -54,7 +54,7 @@ class Labels:
 
 
 def read_frames(kitchens: Sequence[Path], out: Path, training: TrainingVideos, seed: int) -> dict[str, NDArray[Any]]:
-    """Every twelfth frame of the training videos and what its graph states, cached in OUT/frames.npz.
+    """Return every twelfth frame of the training videos with the facts of its graph, cached in OUT/frames.npz.
 
     `pixels`: (frames, 3, HEIGHT, WIDTH). `objects`: (frames, most, 7): kind, left, right, x_min, y_min, x_max, y_max
     (of 1), -1 where there are fewer. `facts`: (frames, most, count), 1 where one holds. `activities`: (frames,).
@@ -119,7 +119,7 @@ def _objects(video: VideoGraph, frame: int, kinds: Labels, facts: Labels) -> lis
 
 
 class Facts(torch.nn.Module):
-    """What a cell of the image says: which kinds of object cover it, hands on them, their boxes, and what holds."""
+    """Predicts for each cell of the image the kinds of objects in it, the hands on them, their boxes and facts."""
 
     def __init__(self, kinds: int, facts: int, activities: int) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ class Facts(torch.nn.Module):
     def loss(
         self, features: torch.Tensor, objects: torch.Tensor, facts: torch.Tensor, activities: torch.Tensor
     ) -> torch.Tensor:
-        """Of (batch, IMAGE_TOKENS, TOWER_WIDTH) features; the rest as `read_frames` gives it."""
+        """Return the loss for features (batch, IMAGE_TOKENS, TOWER_WIDTH). `read_frames` gives the other arguments."""
         logits = self.cells(features[:, 1:]).unflatten(-1, (self.kinds, -1)).unflatten(1, (ROWS, COLUMNS))
         batch, index = torch.nonzero(objects[:, :, 0] >= 0, as_tuple=True)
         of_object = objects[batch, index]
@@ -154,7 +154,7 @@ class Facts(torch.nn.Module):
 
 
 def find_covered_cells(boxes: torch.Tensor) -> torch.Tensor:
-    """The cells of a box, (boxes, ROWS, COLUMNS): that of its centre, and each whose own centre lies in it."""
+    """Return the cells (boxes, ROWS, COLUMNS) of each box: the cell at its centre, and cells with a centre in it."""
     columns, rows = (torch.arange(COLUMNS) + 0.5) / COLUMNS, (torch.arange(ROWS) + 0.5) / ROWS
     centres, sizes = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
     across = (columns - centres[:, :1]).abs() <= torch.clamp(sizes[:, :1] / 2, min=0.5 / COLUMNS)
@@ -163,7 +163,7 @@ def find_covered_cells(boxes: torch.Tensor) -> torch.Tensor:
 
 
 def train_tower(kitchens: Sequence[Path], out: Path, training: TrainingVideos, *, steps: int, seed: int) -> None:
-    """Write OUT/tower.pt, unless it is there."""
+    """Train the tower and write OUT/tower.pt, unless this file exists."""
     if (out / "tower.pt").exists():
         return
     tower = AutoModel.from_config(tower_config())
@@ -183,7 +183,7 @@ def train_tower(kitchens: Sequence[Path], out: Path, training: TrainingVideos, *
 
 
 def features_of(tower: torch.nn.Module, pixels: NDArray[np.uint8], cache: Path) -> NDArray[np.float16]:
-    """Features of (images, 3, HEIGHT, WIDTH) pixels, cached in a file."""
+    """Return the features of pixels (images, 3, HEIGHT, WIDTH), cached in a file."""
     if not cache.exists():
         part = cache.with_suffix(".part")
         with torch.inference_mode(), part.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Pictures of README and docs, made from what `make run` leaves in build/: the kitchen, the report, the studio.
+"""Make the pictures of README and docs from the output of `make run` in build/: kitchen, report and studio.
 
 python scripts/pictures.py
 """
@@ -38,7 +38,7 @@ from barista_bench.studio.workspace import open_workspace
 ROOT = Path(__file__).resolve().parents[1]
 BUILD, OUT = ROOT / "build", ROOT / "docs" / "images"
 GAP = 8
-"""Pixels between two pictures."""
+"""Number of pixels between two pictures."""
 
 
 FIGURES = {
@@ -47,7 +47,7 @@ FIGURES = {
     "figure_errors": "barista_relations_what_went_wrong",
     "figure_preparation": "all_tasks_by_preparation",
 }
-"""Vector pictures of docs/figures.md: what each is drawn of."""
+"""Vector pictures of docs/figures.md, each with the data that it shows."""
 PAPERS = {
     "barista_3": "statistics_overview",
     "barista_4": "statistics_activities",
@@ -65,7 +65,7 @@ PAPERS = {
 
 
 class Screen(NamedTuple):
-    """A part of a page: `shown` is waited for, `focus`, if there is one, is scrolled to the top."""
+    """A part of a page. The script waits for `shown`, and scrolls `focus` to the top if it is set."""
 
     name: str
     address: str
@@ -88,7 +88,7 @@ SCREENS = (
 
 
 class View(NamedTuple):
-    """A view of the studio: `shown` is waited for, `clicks` are made, `keys` pressed, and `then` is waited for."""
+    """A view of the studio. The script waits for `shown`, makes `clicks`, presses `keys`, and waits for `then`."""
 
     name: str
     address: str
@@ -116,22 +116,22 @@ ANNOTATING = (
     View("keys", "#/project/{video}?frame=40", ".player[data-ready]", keys=("?",)),
     View("agreement", "#/agreement", "main table"),
 )
-"""Of the project in build/own, beside a second annotator's."""
+"""Views of the project in build/own, with the project of a second annotator."""
 WORKING = (
     View("home", "#/", ".poster img"),
     View("make", "#/make?step=validate", "details[open] .command-line:not(:empty)"),
 )
-"""Of all of build/, in which commands can be run."""
+"""Views of the complete folder build/, in which commands can run."""
 SIZES = {1280: 860, 2560: 1440}
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 STUDYING = View("study", "", "main h2", ("button.primary", "text=skip: I cannot answer"))
 TRAINING = Screen("report_training", "#barista_relations", ".tile", size=(1280, 1860))
 TRAINED = BUILD / "training" / "report" / "report.html"
-"""Not of `make run`: docs/training.md says how it is made."""
+"""A report that `make run` does not make. docs/training.md describes how to make it."""
 
 
 def kitchen() -> Image.Image:
-    """A frame as it was filmed, and the same frame with its marks."""
+    """Draw a frame as filmed, and the same frame with its marks."""
     examples = open_examples(BUILD / "data" / "barista", "barista", "relations")
     frame, marked = examples[0].images(get_task("barista", "relations"))
     both = Image.new("RGB", (2 * frame.width + GAP, frame.height), "white")
@@ -141,7 +141,7 @@ def kitchen() -> Image.Image:
 
 
 def figures() -> None:
-    """What `report --figures` draws of BARISTA's runs, as it is."""
+    """Copy the figures that `report --figures` draws of BARISTA's runs."""
     results = load_results(sorted((BUILD / "runs").glob("*/barista")))
     with tempfile.TemporaryDirectory() as folder:
         for name, figure in FIGURES.items():
@@ -150,7 +150,7 @@ def figures() -> None:
 
 
 def paper_figures(browser: Browser) -> None:
-    """What `report --figures` and `show stats` draw as the papers do, of all runs: `docs/images/paper_<figure>.png`."""
+    """Convert the papers' figures that `report --figures` and `show stats` draw to `docs/images/paper_<figure>.png`."""
     results = load_results(sorted((BUILD / "runs").iterdir()))
     program = typer.main.get_command(app)
     with tempfile.TemporaryDirectory() as folder:
@@ -178,7 +178,7 @@ def paper_figures(browser: Browser) -> None:
 
 
 def picture(browser: Browser, page_address: str, screen: Screen, sample: str) -> None:
-    """One screen as `docs/images/<name>.png`."""
+    """Write one screen as `docs/images/<name>.png`."""
     width, height = screen.size
     page = browser.new_page(
         viewport={"width": width, "height": height}, color_scheme="dark" if screen.dark else "light"
@@ -198,7 +198,7 @@ def picture(browser: Browser, page_address: str, screen: Screen, sample: str) ->
 
 
 def view_pictures(browser: Browser, page_address: str, view: View, sample: str, video: str = "") -> None:
-    """A view as `docs/images/studio_<name>_<width>_<scheme>.webp`, in both sizes and schemes."""
+    """Write a view as `docs/images/studio_<name>_<width>_<scheme>.webp`, in both sizes and colour schemes."""
     address = page_address.partition("?")[0] + view.address.format(sample=quote(sample, safe=""), video=quote(video))
     for (width, height), scheme in product(SIZES.items(), SCHEMES):
         page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
@@ -217,7 +217,7 @@ def view_pictures(browser: Browser, page_address: str, view: View, sample: str, 
 
 
 def second_annotator(project: Path, folder: Path) -> Path:
-    """A copy of a project in which somebody else has left out the first object of each keyframe."""
+    """Make a copy of a project in which another annotator has left out the first object of each keyframe."""
     other = Path(shutil.copytree(project, folder / "ben"))
     for path in other.glob(f"*/{AcceptedFile.FILE}"):
         accepted = read_record(path, AcceptedFile)
@@ -231,7 +231,7 @@ def second_annotator(project: Path, folder: Path) -> Path:
 
 @contextmanager
 def studio(paths: list[Path], folder: Path | None = None, compared: tuple[Path, ...] = ()) -> Iterator[str]:
-    """The address of a studio on these paths."""
+    """Start a studio on these paths, and yield its address."""
     program = typer.main.get_command(app)
     with (
         tempfile.TemporaryDirectory() as people,
@@ -248,7 +248,7 @@ def studio(paths: list[Path], folder: Path | None = None, compared: tuple[Path, 
 
 
 def participant(browser: Browser, data: Path) -> None:
-    """Practice in a study, with the right answer."""
+    """Show a practice question of a study, with the right answer."""
     with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,8 +1,8 @@
-"""Record what the embedded models answer to the examples of `barista-bench demo`, into `barista_bench/demo`.
+"""Record the answers of the embedded models to the examples of `barista-bench demo` in `barista_bench/demo`.
 
     python scripts/record_demo.py [--work FOLDER]
 
-A test of the full tier (`tests/test_demo.py`) says when that is due.
+A test of the full tier (`tests/test_demo.py`) fails when the answers must be recorded again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def record_answers(data: Path, model: str, runs: Path) -> str:
-    """The answers of a model as a file of predictions."""
+    """Write the answers of a model as a file of predictions."""
     done = evaluate(data, model, out=runs / model.replace(":", "-"), **SETTINGS).runs
     box_format = done[0].results.model.box_format.format
     header = {"format": FORMAT, "box_format": str(box_format), "model": model.rpartition(":")[2]}

@@ -4,7 +4,7 @@
 
 Run it in the environment of your clone: it imports the release's own modules, and needs nothing else. Constants and
 criteria are taken by their names. Texts in functions that need a dataset are read from the source, and a value that the
-function puts into its text becomes a place such as `{phrase}`. The file is JSON, which every reader of YAML reads.
+function puts into its text becomes a placeholder such as `{phrase}`. The file is JSON, which every YAML reader reads.
 """
 
 import ast
@@ -17,13 +17,13 @@ from types import ModuleType
 from typing import Any
 
 GAP = "\0"
-"""What stands in a text for a value that only a run of the release knows."""
+"""Stands in a text for a value that only a run of the release knows."""
 FRAME = {"image": "Frame {number}:"}
 Texts = dict[str, Any]
 
 
 def find(module: ModuleType, *path: str) -> ast.AST:
-    """A function of a module, or a method by its class and name."""
+    """Find a function of a module, or a method by its class and name."""
     node: ast.AST = ast.parse(inspect.getsource(module))
     for name in path:
         kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -35,7 +35,7 @@ def find(module: ModuleType, *path: str) -> ast.AST:
 
 
 def text(node: ast.AST, module: ModuleType) -> str:
-    """The text of an expression, with a gap for each value that is no text."""
+    """Return the text of an expression, with a gap for each value that is not a text."""
     match node:
         case ast.Constant(value=str(constant)):
             return constant
@@ -55,7 +55,7 @@ def text(node: ast.AST, module: ModuleType) -> str:
 
 
 def find_assigned(module: ModuleType, name: str, *path: str) -> list[ast.expr]:
-    """The values that a function gives a name, in their order; both values of `a if b else c`."""
+    """Return the values that a function assigns to a name, in order. `a if b else c` gives both values."""
     values: list[ast.expr] = []
     for node in ast.walk(find(module, *path)):
         match node:
@@ -68,7 +68,7 @@ def find_assigned(module: ModuleType, name: str, *path: str) -> list[ast.expr]:
 
 
 def find_returned(module: ModuleType, *path: str) -> list[str]:
-    """The texts with a blank in what a function returns, in their order."""
+    """Return the texts with a space in the values that a function returns, in order."""
     nodes: list[ast.AST] = [node for node in ast.walk(find(module, *path)) if isinstance(node, ast.Return)]
     texts: list[str] = []
     while nodes:
@@ -80,7 +80,7 @@ def find_returned(module: ModuleType, *path: str) -> list[str]:
 
 
 def put_places(template: str, *places: str) -> str:
-    """The text with a place in each of its gaps."""
+    """Return the text with a placeholder in each gap."""
     first, *rest = template.split(GAP)
     if len(rest) != len(places):
         raise SystemExit(f"{template!r:.60}: is no text with {len(places)} values. Fix: clone the release as published")
@@ -92,7 +92,7 @@ def fields(system: str, user: str, extra: Texts | None = None) -> Texts:
 
 
 def convert_template(template: str) -> str:
-    """A template of `str.format` with our places."""
+    """Convert a template of `str.format` to our placeholders."""
     return template.format(**{place: f"{{{place}}}" for place in ("coord_desc", "scale", "coord_order", "box")})
 
 

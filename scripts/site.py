@@ -1,6 +1,6 @@
 """Hooks of the documentation site (mkdocs.yml): pages made from the command line itself, files beside docs/, llms.txt.
 
-A page a command, and one for every file outside docs/ that a page links to, so that the site is whole in a folder.
+Each command has a page, and so has every file outside docs/ that a page links to. So the site is complete in a folder.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = "repository"
-"""Folder of the site where files from outside docs/ lie as they do in the repository."""
+"""Folder of the site for files from outside docs/, at the same paths as in the repository."""
 COMMANDS = "reference/commands"
 WIDTH = 80
-"""Characters of a line of a command's help: as many as fit on a page."""
+"""Number of characters per line of a command's help, so that lines fit on a page."""
 QUESTIONS = "faq.md"
 WEIGHT = 20
-"""Of a word on the page of questions in the search, beside 1 elsewhere: questions hold words that every page has."""
+"""Search weight of a word on the page of questions (1 elsewhere), since questions have words of all pages."""
 FORMAT = "graph_format.md"
 FORMAT_WEIGHT = 6
-"""The same of the page on the format of annotations, whose words every benchmark's page has."""
+"""Search weight of a word on the page about the annotation format, since every benchmark's page has its words."""
 _AMBIGUOUS, _UNAMBIGUOUS = "e=e+s+o.id", 'e=e+s+o.id+","'
 """How lunr, as the theme ships it, names a node of its tree of words, and how it should (`_mend_search`)."""
 _LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
@@ -46,7 +46,7 @@ _NAMED_PAGE = re.compile(r"(?<!\[)`docs/([\w/]+\.md)`")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """The commands' pages in the navigation, below the list of all commands; the version in the footer."""
+    """Add the commands' pages to the navigation, below the list of all commands, and the version to the footer."""
     config.copyright = f"barista_bench {__version__}, Apache-2.0"
     (reference,) = (section["Reference"] for section in config.nav or [] if "Reference" in section)
     reference[0] = {"Commands": [f"{COMMANDS}.md", *(f"{COMMANDS}/{name}.md" for name in _commands())]}
@@ -59,7 +59,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of commands, and what pages link to or the navigation names outside docs/."""
+    """Add the pages of commands, and the files outside docs/ that pages link to or the navigation names."""
     from mkdocs.structure.files import File
 
     files.append(File.generated(config, f"{COMMANDS}.md", content=_index()))
@@ -82,7 +82,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links out of docs/ to the site's copies, and names of pages to the pages; call those by their titles."""
+    """Point links out of docs/ to the site's copies, and turn names of pages into links with the pages' titles."""
     here = page.file.src_uri
     if here.endswith("CHANGELOG.md"):
         page.meta["search"] = {"exclude": True}
@@ -115,7 +115,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Load the shim with which the search works from a folder from there: Material would fetch it (version 1.0.4)."""
+    """Load the shim that makes the search work in a folder from the site itself. Material would fetch version 1.0.4."""
     return output.replace(
         "https://unpkg.com/iframe-worker/shim", _from(page.file.dest_uri, "javascripts/iframe-worker.js")
     )
@@ -128,9 +128,9 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """llms.txt: every page with its first sentence, as https://llmstxt.org has it; the texts lie beside the pages.
+    """Write llms.txt with every page and its first sentence, as https://llmstxt.org describes, and fix the search.
 
-    It also fixes the search.
+    The texts are beside the pages.
     """
     _mend_search(Path(config.site_dir))
     lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
@@ -140,11 +140,12 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def _mend_search(site: Path) -> None:
-    """Keep lunr from taking two nodes of its tree of words for one.
+    """Keep lunr from treating two different nodes of its tree of words as one.
 
-    It shares nodes whose edges are written alike, each as a letter and a number with nothing between: where letters are
-    digits, "1" to node 234 reads like "1" to node 2 and "3" to node 4. So words with digits got lost, others came to be
-    that no page has, and a search that met one of those failed as a whole: by chance, whatever text was changed.
+    lunr shares nodes whose edges are written in the same way, each as a letter and a number without a separator. If
+    letters are digits, "1" to node 234 looks like "1" to node 2 and "3" to node 4. So words with digits got lost, and
+    words that no page has appeared. A search that met such a word failed completely. Any change of a text could cause
+    or hide this.
     """
     (worker,) = (site / "assets" / "javascripts" / "workers").glob("search.*.min.js")
     code = worker.read_text(encoding="utf-8")
@@ -154,7 +155,7 @@ def _mend_search(site: Path) -> None:
 
 
 def site_path(path: Path) -> str:
-    """Where a file of the repository lies in the site."""
+    """Return the path in the site of a file of the repository."""
     inside = path.relative_to(ROOT)
     return inside.relative_to("docs").as_posix() if inside.parts[0] == "docs" else f"{COPIED}/{inside.as_posix()}"
 
@@ -177,7 +178,7 @@ def _leaves(nav: Any) -> Iterator[str]:  # noqa: ANN401  (lists and dicts of YAM
 
 
 def _list_pages(item: StructureItem, site: Path) -> Iterator[str]:
-    """The pages below a part of the navigation, one a line; a heading for each part of the first level."""
+    """Yield the pages below a part of the navigation, one per line, with a heading for each part of the first level."""
     from mkdocs.structure.nav import Section
     from mkdocs.structure.pages import Page
 
@@ -203,7 +204,7 @@ def _program() -> typer.Context:
 
 
 def _commands() -> dict[str, Any]:
-    """Commands with a name of one word; each has a page, which also shows the commands whose names begin with it."""
+    """Return the commands with one-word names. The page of each also shows the commands whose names begin with it."""
     context = _program()
     return {name: context.command.commands[name] for name in context.command.list_commands(context)}  # type: ignore[attr-defined]
 
@@ -222,7 +223,7 @@ def _index() -> str:
 
 
 def _page(parent: Any, name: str, command: Any, level: int = 1) -> Iterator[str]:  # noqa: ANN401
-    """Yield a command's first sentence and help, then those of each command whose name begins with its name."""
+    """Yield a command's first sentence and help, then the same for each command whose name begins with its name."""
     context = command.make_context(name, [], parent=parent, resilient_parsing=True, max_content_width=WIDTH)
     context.terminal_width = WIDTH
     yield f"{'#' * level} {context.command_path}\n\n{_escape(command.get_short_help_str(sys.maxsize))}\n\n"
@@ -234,7 +235,7 @@ def _page(parent: Any, name: str, command: Any, level: int = 1) -> Iterator[str]
 
 
 def _escape(text: str) -> str:
-    """Text of the command line as Markdown that shows it as it is."""
+    """Escape text of the command line, so that Markdown shows it unchanged."""
     parts = re.split(r"(`[^`\n]+`)", text)
     return "".join(
         part if index % 2 else re.sub(r"([\\*_\[\]|])", r"\\\1", html.escape(part, quote=False))

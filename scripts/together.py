@@ -1,8 +1,8 @@
-"""Commands of `barista-bench` in one process, each an argument: what they import, torch above all, is imported once.
+"""Run several commands of `barista-bench` in one process, so that torch and other imports are loaded only once.
 
     python scripts/together.py 'validate build/graphs' 'build --source build/graphs --out build/data/barista'
 
-Ends with the exit code of the first one that fails; those after it are not begun.
+Each argument is one command. The script stops at the first command that fails, with its exit code.
 """
 
 from __future__ import annotations

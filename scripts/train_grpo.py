@@ -4,9 +4,9 @@
     barista-bench export DATA --format prompts --task relations --box-format xyxy/1000 --out prompts
     python scripts/train_grpo.py prompts --model Qwen/Qwen2.5-VL-3B-Instruct --out adapter
 
-Begin with a model that already answers some questions: equal rewards teach nothing. The same command continues from the
-last checkpoint after it was killed. OUT/rewards.json holds the curves of the reward and of its parts,
-OUT/training_videos.json the videos, by which runs know what was seen.
+Begin with a model that already answers some questions: equal rewards teach nothing. If the training is killed, repeat
+the command to continue from the last checkpoint. OUT/rewards.json has the curves of the reward and of its parts.
+OUT/training_videos.json lists the training videos for later runs.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _rewards(rows: datasets.Dataset) -> list[TaskReward]:
-    """Return the reward of each task of the rows: TRL leaves out the rewards of other tasks than a row's."""
+    """Return a reward function per task of the rows. For each row, TRL leaves out the rewards of other tasks."""
     references = map(read_reference, rows[REFERENCE])
     tasks = dict.fromkeys((reference.benchmark, reference.task) for reference in references)
     return [task_reward(task, benchmark=benchmark) for benchmark, task in tasks]

@@ -1,9 +1,10 @@
-"""Train `--model kitchen` from scratch: its vision tower on scene graphs, then the rest on chats.
+"""Train `--model kitchen` from scratch: first its vision tower on scene graphs, then the remaining parts on chats.
 
     python scripts/train_kitchen.py --kitchens KITCHEN ... --chats CHATS ... --out WORK
 
-KITCHEN are releases that `barista-bench mini --seed` made, CHATS what `export --format chat --box-format xyxy/100` made
-of them. The same command goes on where it was killed. WORK/model is the checkpoint, WORK/early that of `--early` steps.
+KITCHEN are releases made by `barista-bench mini --seed`. CHATS are made from these releases by
+`export --format chat --box-format xyxy/100`. If the training is killed, repeat the command to continue. WORK/model is
+the checkpoint, and WORK/early the checkpoint after `--early` steps.
 """
 
 # ruff: noqa: S311  (what is sampled is no secret)
@@ -46,11 +47,11 @@ from barista_bench.training.exporting import PARQUET
 
 ANSWER = re.compile(r"ANSWER: ([A-Z])$")
 BLIND = 0.06
-"""The fraction of chats that are shown without their images, so that `text_only:kitchen` is asked what it knows."""
+"""Fraction of chats without their images in training, so that `text_only:kitchen` gets familiar questions."""
 LEFT_OUT = -100
-"""The label of a token that is not learned."""
+"""Label of a token that is not learned."""
 Encoded = list[tuple[Sequence[int], bool]]
-"""Token ids of parts of a chat, each with whether it is learned."""
+"""Parts of a chat as token ids, each with a flag that tells whether it is learned."""
 
 
 def main() -> None:
@@ -76,7 +77,7 @@ def read_chats(chats: Sequence[Path], columns: list[str]) -> Iterator[dict[str, 
 
 
 def write_processor(chats: Sequence[Path], out: Path) -> None:
-    """OUT/start, unless it is there: the processor, with a tokenizer of the chats."""
+    """Write OUT/start, unless it exists: the processor, with a tokenizer made from the chats."""
     if (out / "start").exists():
         return
     prompts: dict[str, list[list[str]]] = {}
@@ -93,9 +94,9 @@ def write_processor(chats: Sequence[Path], out: Path) -> None:
 
 
 def as_taught(texts: Sequence[str], answer: str) -> str:
-    """An answer as it is easiest to learn, and as the prompt allows it.
+    """Return an answer in the form that is easiest to learn and that the prompt allows.
 
-    A letter comes after the label that it stands for; relations are in the order of the legend.
+    A letter comes after its label, and relations are in the order of the legend.
     """
     if (letter := ANSWER.search(answer)) and (labels := dict(CHOICE.findall(texts[-1]))):
         return f"{labels[letter[1]]}\n{answer}"
@@ -105,7 +106,7 @@ def as_taught(texts: Sequence[str], answer: str) -> str:
 
 
 def shuffle_choices(texts: list[str], answer: str, rng: random.Random) -> tuple[list[str], str]:
-    """The choices of a question in another order, so that letters mean nothing by themselves."""
+    """Shuffle the choices of a question, so that a letter has no meaning of its own."""
     letter, choices = ANSWER.search(answer), CHOICE.findall(texts[-1])
     if not letter or not choices:
         return texts, answer
@@ -117,7 +118,7 @@ def shuffle_choices(texts: list[str], answer: str, rng: random.Random) -> tuple[
 
 
 class Chats:
-    """All chats, cached in OUT: their texts, and the numbers of their images in `pixels`."""
+    """All chats, cached in OUT, with their texts and the numbers of their images in `pixels`."""
 
     def __init__(self, chats: Sequence[Path], out: Path) -> None:
         self.processor = AutoProcessor.from_pretrained(out / "start")
@@ -155,7 +156,7 @@ class Chats:
                 self.tasks.append(task_of(chat["example_id"]))
 
     def encode_chat(self, number: int, rng: random.Random) -> tuple[Encoded, list[int]]:
-        """A chat with its choices in a random order, and its images: now and then none."""
+        """Return a chat with its choices in a random order, and its images. `BLIND` of the chats get no images."""
         *before, last = self.prompts[number]
         texts, answer = shuffle_choices([part for part in last if part is not None], self.answers[number], rng)
         words, image = iter(texts), IMAGE * IMAGE_TOKENS
@@ -168,10 +169,10 @@ class Chats:
         return [(self._ids_of(f"{text}<assistant>"), False), (self._ids_of(learned), True)], images
 
     def drill(self, rng: random.Random) -> Encoded:
-        """A question of any choices without its images, and half of their labels: which letter stands before each?
+        """Return a question with any choices and no images, and half of its labels with the letters to answer.
 
-        Of a chat one letter is learned, from which a model of this size does not learn to look it up. Of more than half
-        of the labels, it would learn which letters are left over.
+        A usual chat teaches only one letter. From this, a model of this size does not learn to look up letters. With
+        more than half of the labels, it would learn which letters are left over.
         """
         *before, last = self.prompts[rng.choice(self.with_choices)]
         texts = [part for part in last if part is not None]
@@ -191,7 +192,9 @@ class Chats:
 
 
 def batches(chats: Chats, lengths: Sequence[int], args: argparse.Namespace) -> list[list[int]]:
-    """Chats of like length together; tasks in the proportions of `--weights`, every chat of a task before one again."""
+    """Yield batches of chats with similar lengths. Tasks have the proportions of `--weights`.
+
+    All chats of a task are used before one is repeated."""
     weights = json.loads(args.weights)
     rng = random.Random(args.seed)
     by_task: dict[str, list[int]] = {}
@@ -214,7 +217,7 @@ def batches(chats: Chats, lengths: Sequence[int], args: argparse.Namespace) -> l
 
 
 def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
-    """Aligner and language model on the chats, above what the trained tower makes of each image."""
+    """Train the aligner and the language model on the chats, with the trained tower's features of the images."""
     chats = Chats(args.chats, args.out)
     torch.manual_seed(args.seed)
     model = make_model(chats.processor.tokenizer)
@@ -267,7 +270,7 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
 
 
 def pad(rows: Sequence[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids, (rows, longest), and the same with LEFT_OUT wherever nothing is learned."""
+    """Return the token ids (rows, longest), and the same ids with LEFT_OUT for tokens that are not learned."""
     longest = max(sum(len(ids) for ids, _ in parts) for parts in rows)
     ids = np.zeros((len(rows), longest), np.int64)
     labels = np.full((len(rows), longest), LEFT_OUT)
@@ -282,7 +285,10 @@ def pad(rows: Sequence[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def save_model(model: Any, processor: Any, training: TrainingVideos, folder: Path) -> None:  # noqa: ANN401
-    """The checkpoint, with the record of its videos: stored in half precision, and loaded in what is quick on CPUs."""
+    """Write the checkpoint with the record of its videos.
+
+    It is stored in half precision, and loaded in a type that is fast on CPUs.
+    """
     half = make_model(processor.tokenizer).half()
     half.load_state_dict(model.state_dict())
     half.save_pretrained(folder)

@@ -4,9 +4,9 @@
     barista-bench export DATA --format chat --task relations --task grounding --box-format xyxy/1000 --out chats
     python scripts/train_lora.py chats --model Qwen/Qwen2.5-VL-3B-Instruct --out adapter
 
-The same command goes on from the last checkpoint after it was killed, and gives the adapter that an uninterrupted one
-gives. OUT/loss.json and loss.png hold the learning curve, OUT/training_videos.json the videos, by which runs know what
-was seen.
+If the training is killed, repeat the command to continue from the last checkpoint. The adapter then equals the adapter
+of an uninterrupted training. OUT/loss.json and loss.png have the learning curve. OUT/training_videos.json lists the
+training videos for later runs.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _train(args: argparse.Namespace, settings: dict[str, Any], training: Trainin
 
 
 class VideosBesideCheckpoints(TrainerCallback):
-    """A checkpoint is an adapter, too, and a run with it must know what was seen."""
+    """Lists the training videos beside each checkpoint: a checkpoint is an adapter, too, and a run needs this list."""
 
     def __init__(self, training: TrainingVideos, folder: Path) -> None:
         self.training, self.folder = training, folder
@@ -110,7 +110,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def refuse_endless(model: Any, processor: Any, name: str) -> None:  # noqa: ANN401  (of any family)
-    """TRL trains the end of the turn, and generation stops at `eos_token_id`: otherwise answers would run on."""
+    """Exit if generation does not stop at the token with which TRL trains a turn to end: answers would be endless."""
     chat = [{"role": role, "content": [{"type": "text", "text": "."}]} for role in ("user", "assistant")]
     tokenizer = processor.tokenizer
     written = tokenizer(processor.apply_chat_template(chat).rstrip(), add_special_tokens=False)["input_ids"]

@@ -1,7 +1,7 @@
-"""Fetch what the pages ship of others, from npm, as `vendor.json` names it: `python scripts/vendor.py`.
+"""Fetch the files of other projects that pages use from npm, as listed in `vendor.json`: `python scripts/vendor.py`.
 
-Files are copied as they are; of an icon set a style sheet is made that holds the named icons and the set's licence. For
-a newer version, or another icon, change `vendor.json`, run this with `--accept`, and read what has changed.
+Files are copied unchanged. From an icon set, a style sheet is made with the named icons and the set's licence. For a
+newer version or another icon, change `vendor.json`, run this script with `--accept`, and review the changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LISTED = Path(__file__).with_name("vendor.json")
 
 
 def unpack(package: str, version: str, folder: str) -> Callable[[str], bytes]:
-    """A reader of the files of a package of npm, by their paths in it."""
+    """Return a function that reads the files of an npm package by their paths."""
     packed = subprocess.run(
         ["npm", "pack", "--silent", f"{package}@{version}"], cwd=folder, check=True, capture_output=True, text=True
     )
@@ -32,7 +32,7 @@ def unpack(package: str, version: str, folder: str) -> Callable[[str], bytes]:
 
 
 def style_sheet(read: Callable[[str], bytes], version: str, icons: list[str]) -> bytes:
-    """Lucide's icons as masks in the colour of the text: `data-icon="NAME"` puts one before the text of an element."""
+    """Return Lucide's icons as masks in the text colour. `data-icon="NAME"` puts an icon before an element's text."""
     licence = read("package/LICENSE").decode().strip()
     addresses = {name: as_address(read(f"package/icons/{name}.svg")) for name in icons}
     rules = [f'[data-icon="{name}"] {{ --icon: url("{address}") }}' for name, address in addresses.items()]
@@ -40,7 +40,7 @@ def style_sheet(read: Callable[[str], bytes], version: str, icons: list[str]) ->
 
 
 def as_address(picture: bytes) -> str:
-    """An SVG file as a `data:` address, without what a mask does not need."""
+    """Return an SVG file as a `data:` address, without parts that a mask does not need."""
     comment, _, text = picture.decode().partition("-->")
     assert comment.startswith("<!--"), "the licence, which stands in the style sheet once"
     text = re.sub(r'\s+(class="[^"]*"|width="24"|height="24")', "", text)

@@ -203,7 +203,10 @@ def _fuse_sides(
 
 
 class _Tracking:
-    """One session of the tracker: first conditioned on all keyframes, then run over frames in either direction."""
+    """One session of the tracker: first conditioned on all keyframes, then run over frames in either direction.
+
+    Raises ModelError if the session does not hold every mask of every keyframe as a condition.
+    """
 
     def __init__(self, model: Pretrained, scale: PixelScale, frames: FrameReader, keyframes: Keyframes) -> None:
         import transformers
@@ -246,7 +249,6 @@ class _Tracking:
         self._session.obj_with_new_inputs = numbers
 
     def _run(self, frame: int, image: NDArray[np.uint8], *, reverse: bool) -> dict[str, _Tracked]:
-        """Run one frame, and return the tracker's masks of all objects added so far."""
         import torch
 
         with torch.inference_mode():

@@ -184,7 +184,7 @@ def after_label(text: str, label: str) -> str:
 
 
 def after_last(text: str, marker: str) -> str:
-    r"""Return all text after the last `marker`, in upper or lower case (paper, A.3.3).
+    r"""Return all text after the last `marker`, anywhere and in any case (paper, A.3.3).
 
     Without a marker, return the complete text.
 

@@ -19,7 +19,10 @@ from barista_bench.core.task import Fields
 Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
 Floats: TypeAlias = NDArray[np.float64]
 THRESHOLD = 0.6
-"""The threshold is our choice, since no paper states one. To score a run with another one, use `--option threshold`."""
+"""The similarity from which two names mean the same thing. It is our choice, since no paper states one.
+
+To score a run with another value, use `--option threshold`.
+"""
 
 
 def matching_options(matcher: Matcher, help: str) -> dict[str, Option]:

@@ -17,7 +17,10 @@ MAX_STARTS = 2_000
 ones.
 """
 MAX_WASTED = 2_000_000
-"""Maximum number of characters that are read in vain or again. Nested brackets are read once per level."""
+"""Maximum number of characters of an answer that are read in vain or again, over all brackets.
+
+Nested brackets are read once per level.
+"""
 MAX_ENTRIES = 1_000
 """Default limit of entries read from one list."""
 _WINDOW = 50_000

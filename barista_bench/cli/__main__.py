@@ -1,4 +1,4 @@
-"""Entry point for launchers that start modules, such as `accelerate launch -m barista_bench.cli run ...`."""
+"""Run `python -m barista_bench.cli`, for launchers of modules: `accelerate launch -m barista_bench.cli run ...`."""
 
 from barista_bench.cli import main
 

@@ -38,7 +38,7 @@ app = typer.Typer(
     invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Evaluate vision-language models on egocentric video, from one scene graph.\n\n"
+    help="Evaluate vision-language models on egocentric video, and see where they fail.\n\n"
     "Start with `barista-bench demo`, which shows all steps in a minute. "
     "Order of the commands: mini or a release -> validate -> build -> run -> score -> report. "
     "Some commands have names of two words, such as `show stats`: `barista-bench show --help` lists those of `show`.",

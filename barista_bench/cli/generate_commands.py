@@ -167,7 +167,10 @@ def export(
         Path | None, typer.Option(help="For coco and davis: the release; otherwise the videos of a linked dataset.")
     ] = None,
 ) -> None:
-    """Write the training videos of a dataset as a training set. Test videos are recognised by content and refused."""
+    """Write the training videos of a dataset as a training set, or a run for other tools (`export run`).
+
+    Test videos are recognised by content and refused.
+    """
     from barista_bench.training.exporting import export as make
 
     with exit_on_error():

@@ -6,7 +6,7 @@ Questions            `prompt` (text and images, wordings as data), `boxes` (how 
                      `fencing` (JSON in fences), `model_names` (models that need no checkpoint)
 Records              `example` (Example, Prediction, Status, typed columns), `frozen_lines` (of a release),
                      `failures` (how an answer is wrong), `training_videos` (videos that a model was trained on)
-Scores `statistics` (each score defined once), `resampling` (intervals), `leaderboards` (names of
+Scores               `statistics` (each score defined once), `resampling` (intervals), `leaderboards` (names of
                      leaderboards on the Hub), `model_samples` (the data of papers' tables)
 Internals            `guarding` (calls of tasks), `remembering` (cached values), `plugins` (additions by other
                      packages)

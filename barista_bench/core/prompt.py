@@ -108,9 +108,9 @@ IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 
 @dataclass(frozen=True, slots=True)
 class PromptTexts:
-    """The wording of one task. // `sha256` is the hash of the file's bytes. For a file of several tasks, it is the hash
-    of the task's texts.
+    """The wording of one task.
 
+    `sha256` is the hash of the file's bytes. For a file of several tasks, it is the hash of the task's texts.
     `wording` names the origin: `ours v<version>`, `domain:<hash>` for ours in the words of a domain file,
     `file:<hash>`, `release@<commit>`, or another harness's own name.
     """

@@ -118,7 +118,7 @@ class Question(ABC):
         return ()
 
     def with_order(self, example: Example, order: Sequence[int]) -> Example:
-        """Return the example with its choices in another order. `order` has the old places of the choices, from 0.
+        """Return the example with its choices in another order. `order[i]` is the old place of choice i, from 0.
 
         Each place keeps its label. Raises ConfigError if the task cannot reorder choices.
         """
@@ -127,6 +127,21 @@ class Question(ABC):
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         """Return the labels of `choices` that an answer names. Raises ConfigError if the task does not define this."""
         raise ConfigError(f"{type(self).__name__} has choices, but no `answered_choices`. Fix: leave its runs out")
+
+    def counterpart(self, example: Example, others: Mapping[str, Example]) -> str | None:
+        """Return the id of the example whose answer this example uses, if an option names a run (`Option.names_run`).
+
+        Args:
+            others: the examples of that run, by id.
+
+        Returns:
+            The id, or None if the run has no such example.
+        """
+        return None
+
+    def why_unasked(self, example: Example) -> str | None:
+        """Return why an example is not asked but counts as unanswered, as a clause; None if it is asked."""
+        return None
 
     def has_answer(self, example: Example) -> bool:
         """Whether the reference is known. Questions with hidden answers are asked but never scored."""
@@ -225,9 +240,9 @@ class Scoring(ABC):
     primary_note: ClassVar[str] = ""
     """A description of the primary metric in one sentence, for readers of reports."""
     sample_score: ClassVar[str]
-    floor: ClassVar[str] = ""
-    """What the score of a task counts whose published score needs a judge: a lower bound. Empty for other tasks."""
     """The score that represents one sample."""
+    floor: ClassVar[str] = ""
+    """What the score counts if the published score needs a judge. It is a lower bound. Empty for other tasks."""
     breakdown_keys: ClassVar[tuple[str, ...]]
     """Keys of `metadata` by which every result is broken down."""
     decided_by: ClassVar[Literal["mean"] | MicroF1 | None] = None
@@ -297,6 +312,9 @@ class Task(Question, Scoring, Display):
             name: option.checked(name, values[name]) if name in values else option.default
             for name, option in self.options.items()
         }
+        self.run_answers: dict[str, list[str]] = {}
+        """The choices that the run of an option `names_run` answered, as texts, by the id of this task's example.
+        Unanswered examples are absent."""
         self.faults: dict[str, None] = {}
         """What its methods raised while all else went on, each message once (`core/guarding.py`)."""
 

@@ -1,8 +1,8 @@
 """Unpack untrusted archives of video folders: only the files of a release, and only if the archive is harmless.
 
 Only `<...>/<video_id>/coco_annotation.json` and `<...>/<video_id>/video.mp4` are unpacked from an archive. Files at the
-top of an archive belong to the video whose name the archive has. If one member is hostile (a path that leads elsewhere,
-a link, a device, a clash of names, a bomb), the archive is refused and no unpacked file remains.
+top of an archive belong to the video that has the archive's name. If one member is hostile (a path that leads
+elsewhere, a link, a device, a clash of names, a bomb), the archive is refused and no unpacked file remains.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, NamedTuple, cast
 
 from barista_bench.errors import SourceError
-from barista_bench.files.reading import name_problem
+from barista_bench.files.paths import name_problem
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
 
 log = logging.getLogger(__name__)

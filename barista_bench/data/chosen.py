@@ -8,7 +8,8 @@ from dataclasses import replace
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.option_order import AS_BUILT, NAME, reordered
 from barista_bench.core.task import Task
-from barista_bench.data.dataset import ExampleSet, LoadedExample
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.data.loaded_example import LoadedExample
 
 
 class ChosenExamples(ExampleSet):

@@ -137,7 +137,7 @@ def write_released(task: Task, sampling: Sampling, examples: Iterable[Example], 
     """Write a set for the benchmark's own harness. No video is opened, since that harness decodes the frames.
 
         <folder>/<task_name>.jsonl          the frozen lines, in the order sampled
-        <folder>/<task_name>.config.json task_params, shuffle_seed and limit of these lines
+        <folder>/<task_name>.config.json    task_params, shuffle_seed and limit of these lines
 
     Raises:
         ConfigError: the benchmark's release freezes no examples, or lacks a parameter of the sampling.

@@ -214,7 +214,7 @@ def _check_name(name: str, revision: str | None, role: str) -> None:
 
 
 def is_on_this_machine(checkpoint: str) -> bool:
-    """Whether a checkpoint is a folder, or in the Hub client's cache."""
+    """Return whether a checkpoint is a local folder or in the cache of the Hub client."""
     try:
         return Path(checkpoint).expanduser().is_dir() or isinstance(
             try_to_load_from_cache(checkpoint, "config.json"), str

@@ -56,8 +56,8 @@ def name_full_disk(path: Path) -> Iterator[None]:
 def locked_for_update(path: Path) -> Iterator[Path]:
     """Lock the file that `path` leads to, with links followed, for reading and replacing. Other processes must wait.
 
-    The lock is a second file, which stays behind. An unlocked lock file has no effect. Raises OSError if the lock
-    cannot be made, or if another process holds it for 10 seconds.
+    The lock is a second file beside it, which stays behind. An unlocked lock file has no effect. Raises OSError if the
+    lock cannot be made, or if another process holds it for 10 seconds.
     """
     target = real_path(path)
     with FileLock(f"{target}.lock", timeout=_LONGEST_WAIT):

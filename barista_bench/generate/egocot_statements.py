@@ -17,10 +17,10 @@ from barista_bench.scene_graph.domain import Side
 Across: TypeAlias = Literal["left", "right"]
 Down: TypeAlias = Literal["upper", "lower"]
 OFF_CENTRE = 0.12
-"""Minimum distance of a centre on one side from the frame's middle, as a fraction of the frame's width or height."""
+"""A centre is on one side if it is at least this fraction of the frame's width or height from the frame's middle."""
 
 CUT = 0.01
-"""Minimum fraction of the frame that the box of an object cut by the frame's edge must cover to have a place."""
+"""An object that the frame's edge cuts has a place only if its box covers at least this fraction of the frame."""
 
 
 class InQuarter(Statement, frozen=True):

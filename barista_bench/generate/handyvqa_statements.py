@@ -40,7 +40,7 @@ def clip_around(scene: Scene, centre: int) -> ClipWindow:
 
 
 def clip_halfway(scene: Scene, frame: int) -> tuple[ClipWindow, int] | None:
-    """Return a clip and its middle shown frame, which is a frame or a neighbour of this frame.
+    """Return a clip whose middle shown frame is a given frame or its neighbour, and this shown frame.
 
     Return None near the video's ends, where no clip has the frame in its middle.
     """

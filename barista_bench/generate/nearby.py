@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from barista_bench.generate.scene import Scene, cached_by_scene
+from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import HandUse, PlaceSpan, SpanT, find_overlapping, noun_of, verb_of
+from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph.domain import Side, is_excluded
 
 
@@ -62,7 +63,7 @@ def is_enclosed(scene: Scene, object_id: str, other: str, frame: int) -> bool:
 def place_words(scene: Scene, predicate: str, other: str) -> str:
     """Return the words for a place at an object.
 
-    For example, a cup is "at" the machine if things under the machine are within the machine's outline.
+    For example, a cup is "at" the machine if some object under the machine lies inside the machine's outline.
     """
     words = scene.domain.places[predicate]
     spans = [span for span in scene.places if (span.predicate, span.other.id) == (predicate, other)]
@@ -125,7 +126,6 @@ def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> boo
 
 @cached_by_scene
 def _belongs(scene: Scene, noun: str, owner: str) -> bool:
-    """Return whether an object that a noun could name is a part of, or belongs to, an object named by `owner`."""
     nouns = {item: thing.noun for item, thing in scene.things.items()}
     return any(
         scene.domain.same_noun(noun, nouns[item]) and any(scene.domain.same_noun(owner, nouns[o]) for o in owners)

@@ -73,9 +73,9 @@ class VistaFamily(Family):
         self.words = family_words(domain, self.name, VistaWords)
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """Return the number of distractors of a video. Above level 1 these are all other descriptions of its set.
+        """Return the number of distractors of a video.
 
-        Above level 1, the set is complete before its videos are decided.
+        Above level 1 these are all other descriptions of its set, which is chosen before its videos are decided.
         """
         return 1 if candidate.subtask in FOUNDATION else max(1, len(candidate.distractors))
 

@@ -226,7 +226,7 @@ class Sequences:
             ]
 
     def _distinct_orders(self, chosen: list[Order], orders: Iterator[Order], most: int) -> list[Order]:
-        """Add orders, in turn, that cannot be confused with any chosen order, up to `most`."""
+        """Add orders, in turn, that cannot be confused with any chosen order in either direction, up to `most`."""
         for order in islice(orders, SEQUENCES_TRIED):
             if len(chosen) == most:
                 break
@@ -244,7 +244,7 @@ class Sequences:
 
 
 def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Yield clips of level 1. `extra` has a key: a clip can be in the sets of its key."""
+    """Yield clips of level 1. `extra` has the key of the sets that a clip can be in."""
     for clip in clips:
         yield from _action_candidates(scene, clip, words)
         yield from _place_candidates(scene, clip, words)

@@ -7,9 +7,10 @@ from itertools import pairwise
 from typing import ClassVar, TypeVar
 
 from barista_bench.generate.nearby import excludes_action, moments_of
-from barista_bench.generate.scene import Scene, cached_by_scene
+from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject, find_overlapping, verb_of
 from barista_bench.generate.statements import Statement, Truth
+from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph import Layer
 
 ClipT = TypeVar("ClipT")
@@ -59,7 +60,7 @@ def is_fitting(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[
 def could_be(scene: Scene, action: str, start: int, end: int) -> tuple[bool, ...]:
     """Return, for each activity recorded in a clip, whether it could be an action.
 
-    If a value implies an activity, each recorded activity could be any of the value's verbs.
+    If a value in the clip implies the action, every recorded activity could be the action.
     """
     values = {span.value for span in find_overlapping(scene.values, start, end)}
     is_ongoing = any(verb_of(action) in scene.domain.ongoing.get(value, ()) for value in values)

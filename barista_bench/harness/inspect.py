@@ -121,7 +121,7 @@ def ask() -> Solver:
 
 @solver
 def oracle() -> Solver:
-    """Answer with the reference in the form of a model's answer: any lower score shows a fault of the pipeline."""
+    """Answer with the reference, as a model would write it. A score below the maximum shows a fault of the pipeline."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         questions = ours.questions_of(state)

@@ -1,10 +1,10 @@
-"""Rows of `barista-bench export --format prompts` as a taskset of verifiers (its API `v1`), with the same rewards.
+"""Turn the rows of `barista-bench export --format prompts` into a taskset of verifiers (API `v1`), with equal rewards.
 
     barista-bench export DATA --format prompts --box-format xyxy/1000 --out rows
     vf-eval barista-bench-verifiers --env.taskset.rows rows --env.agent.harness.id null --model MODEL
 
-The model sees the prompt and the images of a row; the reference stays in the task's data. The last reply
-of a rollout has the reward, and the parts are metrics.
+The model sees the prompt and the images of a row. The reference stays in the task's data. The last reply of a rollout
+gets the reward, and the parts of the reward are metrics.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class RowData(vf.TaskData):
 
 class RowConfig(vf.TaskConfig):
     weights: dict[str, float] = Field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
-    """Weights of the parts of a reward, under `--env.taskset.task.weights`."""
+    """Weights of the parts of a reward. Set them with `--env.taskset.task.weights`."""
     options: dict[str, str] = Field(default_factory=dict)
-    """Options of the task, as for `score`."""
+    """Options of the task, the same as for `score`."""
 
 
 class RowTask(vf.Task[RowData, vf.State, RowConfig]):

@@ -56,7 +56,7 @@ def write_fiftyone(
 
     Raises:
         ConfigError: `out` is in use.
-        DataError: the folder is not a run that can be scored, or its images cannot be decoded.
+        DataError: the folder is not a run that can be scored, or none of its images can be decoded.
         TaskError: the task's code raised an error on a sample. All other data is written.
     """
     out = Path(out).absolute()

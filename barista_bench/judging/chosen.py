@@ -1,4 +1,4 @@
-"""The judge whose scores rank the models of text tasks, as in the paper, instead of the overlap of words."""
+"""Rank the models of text tasks by a judge's scores, as in the paper, instead of by word overlap."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from barista_bench.judging.results import MEAN
 from barista_bench.runs.score.scoring import JudgedScores, ScoredRun
 
 JudgedRuns = Mapping[Path, Sequence[JudgedRun]]
-"""Judges' results for a run, by its folder."""
+"""Maps the folder of each run to its judges' results."""
 
 
 def ranked_by_judge(runs: Sequence[ScoredRun], judged_runs: JudgedRuns, judge: str | None = None) -> list[ScoredRun]:
-    """Return the runs, those of judged tasks with the scores of one judge (`ScoredRun.judged`).
+    """Return the runs. Runs of judged tasks get the scores of one judge (`ScoredRun.judged`).
 
-    A run that this judge did not judge has no score if another run of its task has: words and verdicts are never
-    compared.
+    Word overlap and verdicts are never compared. So if this judge has judged a run of a task, all other runs of the
+    task without its verdicts have no score.
 
     Args:
-        judge: name of the judge, or of its folder in `<run>/judges`; None for the only language model among the judges,
-            if there is exactly one.
+        judge: name of the judge, or of its folder in `<run>/judges`. None takes the only language model among the
+            judges. If there is not exactly one, the runs stay unchanged.
 
     Raises:
-        ConfigError: no run has verdicts of that judge, or a run has two judgements by it.
+        ConfigError: no run has verdicts of this judge, or it has judged a run in two ways.
     """
     by_run = {run.folder: [each for each in judged_runs.get(run.folder, ()) if _is_of_answers(each)] for run in runs}
     if judge is None:
@@ -51,9 +51,9 @@ def ranked_by_judge(runs: Sequence[ScoredRun], judged_runs: JudgedRuns, judge: s
 
 
 def only_language_model(judges_of_runs: Iterable[Sequence[JudgedRun]]) -> str | None:
-    """Return the name of the only language model that judged; None if there are several or none.
+    """Return the name of the only language model among the judges, or None if there are several or none.
 
-    A model that judged one run in two ways counts as several.
+    A model that has judged a run in two ways counts as several models.
     """
     names: set[str] = set()
     for judges in judges_of_runs:
@@ -65,7 +65,7 @@ def only_language_model(judges_of_runs: Iterable[Sequence[JudgedRun]]) -> str | 
 
 
 def judged_scores(judged_run: JudgedRun) -> JudgedScores:
-    """Return a judge's mean over criteria, by the rule of the run's protocol for missing verdicts."""
+    """Return a judge's mean scores over criteria. The run's protocol defines how missing verdicts count."""
     results = judged_run.results
     on_all_criteria = judged_run.run.task.follows_paper
     scores: dict[tuple[str, int], float] = {}
@@ -80,7 +80,7 @@ def judged_scores(judged_run: JudgedRun) -> JudgedScores:
 
 
 def _is_of_answers(judged_run: JudgedRun) -> bool:
-    """Whether a judge scored answers; scores of reasons do not replace those of answers."""
+    """Return whether a judge scored answers. Scores of reasons do not replace scores of answers."""
     return judged_run.results.method != REASONING
 
 

@@ -110,7 +110,9 @@ class Rubric(_RubricFile):
 
 
 def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
-    """Return our rubric of a task, our rubric with the vocabulary of `domain:FILE`, or a rubric from the user's file.
+    """Return our rubric of a task, our rubric with the vocabulary of `domain:FILE`, or the user's rubric.
+
+    The user's rubric is in a rubric file or a prompt file.
 
     Raises ConfigError if no judge scores this task, or the file is not a rubric. The message names the file and the
     field.

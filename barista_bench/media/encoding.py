@@ -91,10 +91,10 @@ def resize_pictures(pictures: Iterable[Picture], size: tuple[int, int]) -> Itera
 
 
 def join_videos(out: str | Path, clips: Sequence[Path], *, fps: Fraction | int) -> Path:
-    """Write the videos of `encode_video` one after the other, without encoding them again.
+    """Join videos of `encode_video` to one video, without encoding them again.
 
     Args:
-        clips: of one size and rate, and made by this module, so that each begins with a keyframe.
+        clips: videos of one size and rate. This module must have made them, so that each begins with a keyframe.
 
     Raises:
         DataError: there is no clip.

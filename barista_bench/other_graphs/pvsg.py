@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import as_utf8, confine, read_bounded
+from barista_bench.files.paths import confine
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import (
@@ -43,7 +44,6 @@ MAX_BYTES = 2**30
 """Limit of bytes for `pvsg.json`."""
 MAX_FRAMES = 200_000
 """Limit of frames for a video: eleven hours at 5 frames per second."""
-MAX_MASK_BYTES = 2**24
 _REMEDY = "fetch the release again"
 _Number = Annotated[int, msgspec.Meta(ge=1, le=255)]
 _Text = Annotated[str, msgspec.Meta(max_length=100_000)]
@@ -194,7 +194,11 @@ class Pvsg(OpenedSource):
 def _pictures(
     part_folder: Path, video_id: str, meta: _Meta, tally: ImportTally
 ) -> tuple[Path | list[Path], Mapping[int, int], int, float]:
-    """Return the pictures, the picture frame of each annotated frame, the number of frames, and frames per second."""
+    """Return the pictures, the picture frame of each annotated frame, the number of frames, and frames per second.
+
+    Pictures come from the folder of frames if it exists. Otherwise they come from the video, as the frames nearest in
+    time. If the folder lacks a picture, its frame is lost.
+    """
     folder, count = confine(part_folder, "frames", video_id), meta.num_frames
     if folder.is_dir():
         first = _first_number(folder, count, tally)

@@ -45,7 +45,7 @@ MAX_GRAPHS = 8
 
 @dataclass(frozen=True, slots=True)
 class FactAnalysis:
-    """One fact in several tasks, by model: consistency, formats, and the distance to `prior`."""
+    """Analyses of facts that several tasks ask for, by model: consistency, formats, and the distance to `prior`."""
 
     consistency: Sequence[FactConsistency] = ()
     formats: Sequence[FormatRow] = ()

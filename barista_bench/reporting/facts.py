@@ -1,4 +1,4 @@
-"""Tables about one fact in several tasks, and scores by how well the objects can be seen."""
+"""Make tables about facts that several tasks ask for, and tables of scores by the visibility of objects."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Cell, Column, Row, Table, number, number_columns, text_columns, words
 
 BINS = 4
-"""Quantile bins of a difficulty curve."""
+"""Number of quantile bins of a difficulty curve."""
 MEASURES = {"area": "fraction of the frame", "seconds": "seconds in view", "hidden": "fraction hidden"}
 
 
 def fact_tables(facts: FactAnalysis) -> Iterator[Table]:
-    """Yield the tables of the analyses that have rows."""
+    """Yield a table for each analysis that has rows."""
     rows: list[Row]
     if facts.consistency:
         columns = (*text_columns("model"), *number_columns("", "facts", "contradicted", "self-contradiction"))
@@ -57,9 +57,10 @@ def fact_tables(facts: FactAnalysis) -> Iterator[Table]:
 
 
 def difficulty_tables(tasks: Sequence[Mapping[str, ScoredRun]]) -> Iterator[Table]:
-    """Yield one curve for each measure of visibility: the mean sample score by its quantile bins and benchmark.
+    """Yield one curve per measure of visibility: mean sample scores by quantile bin of the measure and by benchmark.
 
-    Scores are of the ranked models, or of all if none is ranked. A measure with fewer than two bins has no curve.
+    The scores come from the ranked models, or from all models if none is ranked. A measure with fewer than two bins has
+    no curve.
     """
     all_runs = [run for by_label in tasks for run in by_label.values()]
     runs = [run for run in all_runs if not is_unranked(run)] or all_runs

@@ -68,9 +68,9 @@ Sources = Sequence[tuple[ExampleSet, Task]]
 def album(samples: Sequence[Sample], sources: Sources, budget: int) -> Album:
     """Add pictures until `budget` bytes of base64 are used.
 
-    Tasks take turns. The samples of a task come in an order in which any first part is evenly spread. After a sample
-    follow all other samples of its frame. So questions about a frame can be seen side by side, and a shared picture is
-    stored once.
+    Tasks take turns. The first samples of a task are evenly spread over its set, however many get pictures. After a
+    sample follow all other samples of its frame. So questions about a frame can be seen side by side, and a shared
+    picture is stored once.
     """
     new_album = Album()
     numbers: dict[bytes, int] = {}

@@ -72,7 +72,7 @@ def _best(label: str, run: ScoredRun, ahead: Comparison | None) -> Cell:
 
 
 def _compare_with_baselines(gaps: Sequence[BaselineGap], nothing: str) -> Cell:
-    """Answer by the baseline nearest to the model, with a sentence per baseline."""
+    """Answer by the best of the baselines, with a sentence per baseline."""
     if not gaps:
         return Cell(None, notes=(f"{nothing[0].upper()}{nothing[1:]}.",))
     nearest = min(gaps, key=lambda gap: gap.comparison.difference)

@@ -47,7 +47,7 @@ class ModelInfo(Strict):
 
 
 DECISION_FILE = "decision.json"
-"""The decision of a run that stopped early; in a run folder, and in the folder of a judge."""
+"""File with the decision of a run that stopped early, in a run folder or in a judge's folder."""
 MAX_FILE = 2**20
 """Maximum bytes of a price file."""
 _Price = Annotated[float, Field(ge=0, le=1e9)]

@@ -304,11 +304,11 @@ def _metric_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -
 
 
 ScoredPair = tuple[Example, float, float]
-"""An example, and the scores of two models' answers to it."""
+"""An example, and the scores of two models for their answers to it."""
 
 
 def _scored_pairs(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -> list[ScoredPair]:
-    """Return the sample scores of pairs in which both answers have one. Raises DataError if there is no such pair."""
+    """Return the scores of all pairs whose two answers have a score. Raises DataError if there is no such pair."""
     pairs = [
         (one.example, of_first, of_second)
         for one, other in chain.from_iterable(common.pairs)

@@ -1,9 +1,9 @@
-"""One fact in several formats: what a model says of the same row of the annotation file in different tasks.
+"""Measure what a model answers about one fact in several tasks. A fact is one row of the annotation file.
 
-A fact is a relation, an attribute or an activity of the scene graph (`Task.asked_facts`); tasks ask for it as a tuple,
+A fact is a relation, an attribute or an activity of the scene graph (`Task.asked_facts`). Tasks ask for it as a tuple,
 a box, a choice, a sentence, an instruction or a rationale. A model contradicts itself on a fact if its answer in one
-task is right and its answer in another is wrong: both cannot be its belief. No judge is needed, except where a judge
-ranks a text task: there a text is right from `propagation.RIGHT`.
+task is right and its answer in another task is wrong, since it cannot believe both. No judge is needed. But if a judge
+ranks a text task, a text is right if its score is at least `propagation.RIGHT`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRIOR = "prior"
 
 
 class FactKey(NamedTuple):
-    """A fact in one repetition of a run; `fact` is kind and row, `relation:12`."""
+    """A fact in one repetition of a run. `fact` names its kind and row, such as `relation:12`."""
 
     repetition: int
     video_id: str
@@ -45,14 +45,15 @@ class TaskKey(NamedTuple):
 
 
 FactAnswers = Mapping[FactKey, Mapping[TaskKey, Sequence[bool]]]
-"""Of one model: whether each answer about a fact is right, by task."""
+"""Tells, for one model, whether each answer about a fact is right, by fact and task."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactConsistency:
-    """The facts that a model was asked in two tasks or more, and the fraction of those it contradicts itself on.
+    """How often a model contradicts itself on the facts that at least two tasks asked it for.
 
-    [low, high] is the interval over videos; None with fewer than two.
+    `rate` is the fraction of contradicted facts. [low, high] is its interval over videos, or None with fewer than two
+    videos.
     """
 
     model: str
@@ -65,9 +66,10 @@ class FactConsistency:
 
 @dataclass(frozen=True, slots=True)
 class FormatRow:
-    """One task's answers on facts that another task also asks: the fraction right, and right where the model knows.
+    """A task's answers about facts that another task also asks for.
 
-    A model knows a fact if it is right about it in another task. `right_if_known` is None if it knows none.
+    `right` is the fraction of right answers. A model knows a fact if it is right about the fact in another task.
+    `right_if_known` is the fraction of right answers about known facts, or None if the model knows no fact.
     """
 
     model: str
@@ -81,7 +83,10 @@ class FormatRow:
 
 @dataclass(frozen=True, slots=True)
 class PriorRow:
-    """A model's fraction of right answers on one kind of fact in a benchmark, and how far it is above `prior`."""
+    """A model's fraction of right answers about one kind of fact in a benchmark.
+
+    `above` is the difference to the fraction of `prior`, with its interval [low, high] over videos.
+    """
 
     model: str
     benchmark: str
@@ -95,7 +100,7 @@ class PriorRow:
 
 
 def fact_answers(runs: Iterable[ScoredRun]) -> FactAnswers:
-    """Return whether the answers of one model's runs are right, by fact and task."""
+    """Return, by fact and task, whether the answers in one model's runs are right."""
     answers: dict[FactKey, dict[TaskKey, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         task = TaskKey(run.task.benchmark, run.task.name)
@@ -121,7 +126,7 @@ def _verdicts(run: ScoredRun, sample: ScoredSample) -> dict[str, bool]:
 
 
 def fact_consistency(model: str, answers: FactAnswers) -> FactConsistency | None:
-    """Return how often a model contradicts itself; None if no two tasks ask for the same fact."""
+    """Return how often a model contradicts itself, or None if no two tasks ask for the same fact."""
     rows = [(key, _contradicts(by_task)) for key, by_task in answers.items() if len(by_task) > 1]
     if not rows:
         return None
@@ -131,14 +136,14 @@ def fact_consistency(model: str, answers: FactAnswers) -> FactConsistency | None
 
 
 def _contradicts(by_task: Mapping[TaskKey, Sequence[bool]]) -> bool:
-    """Whether an answer in one task is right and one in another task is wrong."""
+    """Return whether an answer in one task is right and an answer in another task is wrong."""
     right = {task for task, answers in by_task.items() if any(answers)}
     wrong = {task for task, answers in by_task.items() if not all(answers)}
     return any(one != other for one in right for other in wrong)
 
 
 def format_rows(model: str, answers: FactAnswers) -> Iterator[FormatRow]:
-    """Yield a row for each task that shares facts with another."""
+    """Yield a row for each task that shares facts with another task."""
     rows: dict[TaskKey, list[tuple[float, bool]]] = defaultdict(list)
     for by_task in answers.values():
         for task, verdicts in by_task.items() if len(by_task) > 1 else ():
@@ -151,9 +156,9 @@ def format_rows(model: str, answers: FactAnswers) -> Iterator[FormatRow]:
 
 
 def prior_rows(model: str, answers: FactAnswers, prior: FactAnswers) -> Iterator[PriorRow]:
-    """Yield a row for each benchmark and kind of fact on which both a model and `prior` answered.
+    """Yield a row for each benchmark and kind of fact about which both the model and `prior` answered.
 
-    Only tasks of both count; repetitions of the model are compared with the first of `prior`.
+    Only tasks that both answered count. All repetitions of the model are compared with the first repetition of `prior`.
     """
     groups: dict[tuple[str, str], list[tuple[FactKey, float, float]]] = defaultdict(list)
     for key, by_task in answers.items():
@@ -167,7 +172,7 @@ def prior_rows(model: str, answers: FactAnswers, prior: FactAnswers) -> Iterator
 
 
 def _interval(rows: Sequence[tuple[FactKey, float]], low: float = 0.0) -> Interval | None:
-    """Return the interval over videos of the mean of values from `low` to 1."""
+    """Return the interval over videos for the mean of values. Values range from `low` to 1."""
     return ratio_interval(
         np.array([value for _, value in rows]),
         np.ones(len(rows)),

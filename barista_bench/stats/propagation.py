@@ -33,10 +33,10 @@ from barista_bench.stats.breakdowns import answer_failures
 
 HALDANE = 0.5
 NEAR = 75
-"""Largest distance in frames of two moments of different benchmarks that count as one: 2.5 s of BARISTA's videos. Each
-benchmark samples its own frames, so that few frames are equal."""
+"""Largest distance in frames at which two moments of different benchmarks count as the same: 2.5 s in BARISTA's videos.
+Each benchmark samples its own frames, so few frames are equal."""
 RIGHT = 0.8
-"""Judged score from which a text is right: the highest band of the paper's rubrics, 8 to 10 of 10."""
+"""Minimum score by a judge of a right text: the highest band of the paper's rubrics is 8 to 10 of 10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +119,10 @@ def propagation(
 
 
 def cross_propagation(runs: Sequence[ScoredRun], label: str) -> PropagationGraph:
-    """Return the graph from tasks over a scene graph to the questions of other benchmarks that were generated from it.
+    """Return the graph from a scene graph's own tasks to the questions of other benchmarks that were generated from it.
 
     Args:
-        runs: of one model, over several benchmarks; names of tasks include the benchmark.
+        runs: runs of one model over several benchmarks. In the graph, names of tasks include the benchmark.
         label: the model's name in the graph.
     """
     sources = [run for run in runs if isinstance(run.task, GraphTask)]
@@ -181,7 +181,7 @@ def shared_errors(
 
 
 def edge_of(source: str, target: str, tables: dict[str, Floats]) -> PropagationEdge:
-    """Return the association of two tasks, from `shared_errors` of them."""
+    """Return the association of two tasks, from their `shared_errors`."""
     by_video = np.array(list(tables.values()))
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
     logarithms = np.log(odds_ratio((interval_weights(len(tables)) @ by_video).T))

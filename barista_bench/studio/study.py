@@ -32,8 +32,6 @@ MAX_STUDY = 256 * 2**20
 QuestionKind = Literal["practice", "item", "repeat", "attention"]
 """`item` counts; `repeat` repeats an item; an `attention` question contains its own answer."""
 _ORIGIN = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
-_REMOVED = frozenset({"address", "shared"})
-"""Fields in studies of earlier versions, whose server used TLS itself."""
 
 
 def public_origin(url: str) -> str:
@@ -133,12 +131,6 @@ def read_study(folder: Path) -> Study:
         raise DataError(f"{folder}: is not a study. Fix: make one with `barista-bench studio invite`")
     content = read_bounded(path, MAX_STUDY, remedy="invite fewer people at once")
     try:
-        if removed := _REMOVED & msgspec.json.decode(content, type=dict[str, msgspec.Raw]).keys():
-            raise DataError(
-                f"{path}: has {' and '.join(sorted(removed))}, which studies no longer have: a reverse proxy adds TLS. "
-                'Fix: put "port": 8800, "public_url": "https://HOST" in their place ("" without a proxy), or invite '
-                "again with another --out"
-            )
         return _decode_study(content)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: is not a study ({error}). Fix: invite again, with another --out") from error

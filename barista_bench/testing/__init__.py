@@ -1,4 +1,4 @@
-"""Tests of tasks, for this package and for plug-ins: `check_task` checks the laws that all tasks must satisfy.
+"""Test tasks of this package and of plug-ins. `check_task` checks the laws that all tasks must satisfy.
 
 `check_version` finds changes of prompts, parser, scores or derivation without a new `version`.
 """

@@ -1,4 +1,4 @@
-"""The laws of aids: they suffice for an answer, and a program that only copies them gains nothing."""
+"""Check the laws of aids: aids suffice for an answer, and a program that only copies them gains nothing."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from barista_bench.core.task import Task
 from barista_bench.testing.laws import LawError
 
 Reasoner = Callable[[Task, Example, Sequence[Part]], str]
-"""Answers from the parts of aids, and from the truth of the asked level."""
+"""A function that answers an example from the parts of aids and the truth about the asked level."""
 MOST_GAINED = 0.02
 ENOUGH = 500
-"""Examples from which on the upper 95 % limit of a gain is held to `MOST_GAINED`, not only the gain."""
+"""Minimum number of examples for `upper_limit` to use a 95 % limit."""
 _LINE = re.compile(r"- (?P<words>.*?)(?: (?P<box>\[[^]]*\]))? \((?:at|from) .*\)")
 
 
 def check_aids(book: AidBook, examples: Sequence[Example], reason: Reasoner | None, least: float = 0.9999) -> None:
     """Check the laws of the aids of one task, for every set of levels that a question needs.
 
-    Copiers of free text are not checked: where only words are compared, aids supply words.
+    Copiers are not checked for tasks with free text: if only words are compared, aids supply words.
 
     Args:
-        reason: an exact reasoner; None if no answer follows from facts alone, such as which label annotators chose.
-        least: the mean score that the reasoner must reach.
+        reason: an exact reasoner. None if no answer follows only from facts, for example if annotators chose a label.
+        least: minimum mean score of the reasoner.
 
     Raises:
         LawError: an aid gives the asked level, the reasoner errs, or a copier gains.
@@ -66,7 +66,7 @@ def reasoner_scores(book: AidBook, examples: Sequence[Example], reason: Reasoner
 
 
 def copier_gains(book: AidBook, examples: Sequence[Example]) -> dict[tuple[tuple[Level, ...], str], list[float]]:
-    """Return (levels, copier) to what true aids gain over inert ones, one number for each example."""
+    """Map (levels, copier) to the gains of true aids over inert aids, one number per example."""
     gains: dict[tuple[tuple[Level, ...], str], list[float]] = defaultdict(list)
     for example in examples:
         levels = book.levels(example)
@@ -82,7 +82,9 @@ def copier_gains(book: AidBook, examples: Sequence[Example]) -> dict[tuple[tuple
 
 
 def upper_limit(gains: Sequence[float]) -> float:
-    """Return the upper 95 % limit of a mean gain. Of few examples, return the mean without the largest gain.
+    """Return the upper 95 % limit of a mean gain.
+
+    With fewer than `ENOUGH` examples, return the sum without the largest gain, divided by the number of all examples.
 
     >>> upper_limit([1.0, 0.0, 0.0]), upper_limit([1.0, 1.0, 0.0, 0.0])
     (0.0, 0.25)
@@ -98,8 +100,9 @@ def _score(task: Task, example: Example, text: str) -> float:
 
 
 def copied_answers(task: Task, example: Example, text: str) -> dict[str, str]:
-    """Return the answers of literal copiers by name: the first, last and most frequent item, and the option with most
-    words in common.
+    """Return the answers of literal copiers by name.
+
+    They copy the first, the last or the most frequent item, or the option with the most words in common.
     """
     lines = [match for line in text.splitlines() if (match := _LINE.fullmatch(line))]
     items = [re.sub(r"^(mark|item)? ?\d+: ", "", match["words"]) for match in lines]

@@ -1,4 +1,4 @@
-"""Answers on which no parser may fail: general ones, and damaged forms of a task's own answer."""
+"""Make answers on which no parser may fail: general answers, and damaged forms of a task's own answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 _LONG = 20_000
-"""Characters of the long ones: enough for what grows with the square of them to be seen."""
+"""Number of characters of a long answer. It is large enough to reveal a parser whose time grows with its square."""
 
 HOSTILE_ANSWERS: tuple[str, ...] = (
     *("", " \t\r\n", "I cannot tell.", "null", "true", "0", "-1", "1e999", "NaN", "-Infinity", "[]", "{}", "[[]]"),
@@ -29,16 +29,16 @@ HOSTILE_ANSWERS: tuple[str, ...] = (
     *(line * (_LONG // len(line)) for line in ("- (a) 1\n", "ANSWER: ", "```json\n")),
     *("[" * 500 + "]" * 500, "a" + " " * _LONG + "b"),
 )
-"""Short and long, empty and deep, numbers that nothing holds, text that no file takes."""
+"""Short, long, empty and deeply nested answers, too large numbers, and text that UTF-8 cannot encode."""
 
 _WRONG: tuple[object, ...] = (None, True, -1, 10**400, float("nan"), float("inf"), "", "\ud800", "x" * 3_000, [], {})
 _DEEP = json.loads("[" * 400 + "]" * 400)
 _KEYS = 12
-"""Keys of an object that are given wrong values."""
+"""Maximum number of keys per object that get wrong values."""
 
 
 def damaged_forms(answer: str) -> Iterator[str]:
-    """Yield damaged forms of a good answer: truncated, repeated, wrapped; for JSON, also with wrong values and keys."""
+    """Yield damaged forms of a good answer: truncated, repeated, wrapped; in JSON, with wrong or missing values."""
     yield from (answer[: len(answer) * part // 8] for part in range(1, 8))
     yield from (answer[:-1], answer * 2, answer.upper(), answer[::-1])
     yield f"It is this:\n```json\n{answer}\n```\nI am sure."
@@ -56,7 +56,7 @@ def damaged_forms(answer: str) -> Iterator[str]:
 
 
 def _paths(content: object) -> Iterator[tuple[str | int, ...]]:
-    """Yield the paths of all values; in a list, only of its first entry and the values inside it."""
+    """Yield the paths of all values. Of a list, only the first entry and the values inside it count."""
     entries: Iterable[tuple[str | int, object]] = ()
     if isinstance(content, dict):
         entries = islice(content.items(), _KEYS)

@@ -1,4 +1,4 @@
-"""The laws that every task must satisfy, each a function; `check_task` checks all of them."""
+"""Define the laws that every task must satisfy, one function per law. `check_task` checks all laws."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.testing.hostile_answers import HOSTILE_ANSWERS, damaged_forms
 
 BOX_FORMATS = tuple(BoxFormat(order, scale) for order in BOX_ORDERS for scale in (1000, 1, None))
-"""All orders, each on the grid, in fractions and in pixels."""
+"""All orders of coordinates, each on the grid of 1000, in fractions and in pixels."""
 _MARGIN = 1e-9
 _SECONDS = 2.0
-"""CPU time limit for reading any answer of the corpus: a hundred times the usual time."""
+"""Maximum CPU time in seconds for reading one answer: a hundred times the usual time."""
 _ROUNDING = 0.05
-"""The loss that one sample's score may have if boxes are written as integers; the task's score has no loss."""
+"""Maximum loss of a sample's score if boxes are written as integers. The task's score may lose nothing."""
 
 
 class LawError(BaristaError, AssertionError):
-    """A task breaks a law; names the law, the task, the example, the error, and the remedy."""
+    """A task breaks a law. The message names the law, the task, the example, the error and the remedy."""
 
 
 def check_task(task: type[Task], examples: Sequence[Example], *, options: Mapping[str, object] | None = None) -> None:
@@ -46,9 +46,9 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
 
     Args:
         task: a task of a benchmark in `BENCHMARKS`.
-        examples: some of its own, a handful of several videos at best. A task that has an option which changes examples
-            needs some of each choice.
-        options: the task's, where its defaults need what a test lacks, such as a model that compares names.
+                examples: examples of the task, best a few from each of several videos. If an option of the task changes
+            examples, give examples for each of its choices.
+        options: options of the task, if a test cannot use the defaults, such as a model that compares names.
 
     Raises:
         LawError: the task breaks a law.
@@ -68,9 +68,7 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
 
 
 def choices_of_rules(task: type[Task]) -> list[dict[str, OptionValue]]:
-    """Return every choice of the options that define a run or a set, such as the protocol; one empty choice without
-    any.
-    """
+    """Return every combination of the options that define a run or a set; one empty one without such options."""
     rules = {name: option for name, option in task.options.items() if option.changes in ("examples", "run")}
     return [dict(zip(rules, values, strict=True)) for values in product(*(o.choices for o in rules.values()))]
 
@@ -97,8 +95,9 @@ def chance_answer(task: Task, example: Example, seed: int, box_format: BoxFormat
 
 
 def answers_of(task: Task, example: Example, *, hostile: bool) -> list[str]:
-    """Return texts to read as its answer, each once: reference, chance and empty; damaged references and hostile
-    ones.
+    """Return distinct texts to read as an answer to the example: the reference, answers of `chance`, and no answer.
+
+    With `hostile`, also return damaged references and hostile answers.
     """
     texts = [chance_answer(task, example, seed, DEFAULT_BOX_FORMAT) for seed in range(3)] + ["", "I cannot tell."]
     if task.has_answer(example):
@@ -117,13 +116,12 @@ def _demand(holds: bool, complaint: str) -> None:
 
 
 def _brief(value: object) -> str:
-    text = ascii(value)
-    return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
+    return text if len(text := ascii(value)) <= 80 else f"{text[:60]}... ({len(text)} characters)"
 
 
 @dataclass
 class _Case:
-    """A task under one choice of rules, and examples of it; `place` is the place where a law is being checked."""
+    """A task with one combination of options, and its examples. `place` is the place at which a law is checked."""
 
     task: Task
     examples: tuple[Example, ...]
@@ -142,13 +140,13 @@ class _Case:
 
     @cached_property
     def formats(self) -> tuple[BoxFormat, ...]:
-        """Return the box formats to check: one is enough for a task without boxes."""
+        """Return the box formats to check. A single format is enough for a task without boxes."""
         task, example = self.task, self.answerable[0]
         texts = {(task.prompt(example, each), task.reference_answer(example, each)) for each in BOX_FORMATS}
         return BOX_FORMATS if len(texts) > 1 else (DEFAULT_BOX_FORMAT,)
 
     def answers(self) -> Iterator[tuple[Example, str]]:
-        """Yield every example with texts to read as its answer; the first example gets all kinds of answers."""
+        """Yield every example with texts to read as its answer. Only the first answerable one gets hostile texts."""
         for example in self.examples:
             for text in answers_of(self.task, example, hostile=example is self.answerable[0]):
                 self.look_at(example, text)
@@ -173,16 +171,14 @@ class _Case:
 
 
 def _is_storable(value: object) -> bool:
-    """Whether it is JSON without NaN and Infinity, and its text has a UTF-8 form, unlike half a surrogate pair."""
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError):
-        return False
-    return True
+    """Return whether a value is JSON that UTF-8 can encode, without NaN, Infinity and half a surrogate pair."""
+    with suppress(TypeError, ValueError):
+        return bool(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    return False
 
 
 _LAWS: dict[str, tuple[str, Callable[[_Case], None]]] = {}
-"""Law, remedy, and the check of the law, in the order of this file: later laws rely on the first."""
+"""Maps each law to its remedy and its check, in the order of this file. Later laws rely on earlier laws."""
 
 
 def _law(law: str, remedy: str) -> Callable[[Callable[[_Case], None]], None]:
@@ -208,10 +204,8 @@ def _reference_scores_the_maximum(case: _Case) -> None:
             samples.append(Scored(example, answer))
             score = task.score(example, answer)[task.sample_score]
             # Whole pixels of a small frame are far apart.
-            _demand(
-                box_format.scale is None or abs(score - 1) <= rounding,
-                f"in {box_format} its {task.sample_score} is {score}",
-            )
+            is_right = box_format.scale is None or abs(score - 1) <= rounding
+            _demand(is_right, f"in {box_format} its {task.sample_score} is {score}")
         case.look_at()
         metric = task.aggregate(samples)[task.primary]
         least = 0.0 if box_format.scale is None else 1 - _MARGIN
@@ -351,17 +345,17 @@ def _examples_survive(case: _Case) -> None:
 )
 def _schema_takes_the_reference(case: _Case) -> None:
     for example in case.answerable:
-        schema = case.task.answer_schema(example)
-        if schema is not None:
-            import jsonschema  # type: ignore[import-untyped]
+        if (schema := case.task.answer_schema(example)) is None:
+            continue
+        from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-            jsonschema.Draft202012Validator.check_schema(schema)
-            for box_format in case.formats:
-                for name, answer in {**_baselines(case, example, box_format), "reference_answer": None}.items():
-                    case.look_at(example, name)
-                    text = _answer_of(answer, example) if answer else case.task.reference_answer(example, box_format)
-                    if text is not None:
-                        jsonschema.Draft202012Validator(schema).validate(json.loads(text))
+        Draft202012Validator.check_schema(schema)
+        for box_format in case.formats:
+            for name, answer in {**_baselines(case, example, box_format), "reference_answer": None}.items():
+                case.look_at(example, name)
+                text = _answer_of(answer, example) if answer else case.task.reference_answer(example, box_format)
+                if text is not None:
+                    Draft202012Validator(schema).validate(json.loads(text))
 
 
 @_law("what is asked hides the reference", "read `inputs` alone in what model, parser and baselines see")
@@ -387,7 +381,7 @@ def _questions_hide_the_reference(case: _Case) -> None:
 
 
 def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str, Callable[[Example], str]]:
-    """Return answers to an example by models that see nothing; `prior_answer` uses references of other videos."""
+    """Return the baselines by name. They see no images. `prior_answer` uses the references of other videos."""
     task = case.task
     others = tuple(other for other in case.answerable if other.video_id != example.video_id)
     return {
@@ -400,7 +394,7 @@ def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str
 
 
 def _answer_of(baseline: Callable[[Example], str], example: Example) -> str | None:
-    """Return the answer of a baseline; None if the task lacks it."""
+    """Return the answer of a baseline, or None if the task lacks this baseline."""
     with suppress(ConfigError):
         return baseline(example)
     return None

@@ -17,9 +17,9 @@ from barista_bench.testing.hostile_answers import HOSTILE_ANSWERS, damaged_forms
 from barista_bench.testing.laws import BOX_FORMATS, LawError, answers_of, chance_answer, choices_of_rules, with_options
 
 _MAX_FILE = 2**24
-"""Bytes."""
+"""Maximum bytes of a file of records."""
 _SAMPLE = '{"a": [{"b": [1, 2]}]}'
-"""An answer whose damaged forms represent those of all answers: they are part of a digest's input."""
+"""An answer whose damaged forms stand for the damaged forms of all answers. `made_of` covers these forms."""
 
 
 class VersionRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -27,7 +27,7 @@ class VersionRecord(msgspec.Struct, forbid_unknown_fields=True):
 
     Args:
         version: the task's version.
-        made_of: digest of the task's source, the box formats, and the answers that are read.
+                made_of: digest of the data's source, the box formats, and the answers that are read.
         examples, prompts, answers, scores: a digest of each.
     """
 
@@ -48,20 +48,20 @@ def check_version(
     options: Mapping[str, object] | None = None,
     record: bool = False,
 ) -> None:
-    """Compare a task with the record of the same version, as far as these examples show differences.
+    """Compare a task with the record of the same version. Only differences that the examples show are found.
 
     Args:
-        task: one of a benchmark in `BENCHMARKS`.
-        examples: all examples derived from the source, the same at every call; as for `check_task`.
-        file: JSON, one record per task.
-        source: identifies the data of the examples, e.g. the SHA-256 of its annotations: if it has changed, other
-            examples are no change of the task.
-        options: as for `check_task`.
-        record: write the record of a new task or version, or of another source.
+        task: a task of a benchmark in `BENCHMARKS`.
+        examples: all examples derived from the source. They must be the same at every call, and suit `check_task`.
+        file: JSON file with one record per task.
+        source: identifies the data of the examples, e.g. the SHA-256 of the annotations. If the source has changed,
+            other examples do not count as a change of the task.
+        options: the same as for `check_task`.
+        record: write the record of a new task, a new version or another source.
 
     Raises:
-        LawError: prompts, answers read, scores or examples have changed and the version has not; or nothing is recorded
-            yet, and `record` is not set.
+        LawError: prompts, parsed answers, scores or examples have changed, but the version has not. Or nothing is
+            recorded yet, and `record` is not set.
     """
     records = _read_records(file)
     name, current = f"{task.benchmark}/{task.name}", _version_record(task, examples, source, options)
@@ -119,7 +119,7 @@ def _digest(parts: Iterable[str]) -> str:
 
 
 def _round_digits(value: object) -> object:
-    """Return a value with those digits of its numbers that are the same on every machine."""
+    """Round the numbers in a value to the digits that are the same on every machine."""
     if isinstance(value, float):
         return float(f"{value:.6g}") + 0.0  # avoids -0.0
     if isinstance(value, Mapping):

@@ -6,7 +6,7 @@
 | `preference` | Parquet: `images`, `prompt`, `chosen`, `rejected` | `datasets`, TRL's `DPOTrainer` |
 | `prompts` | Parquet: `images`, `prompt`, `reference` | `datasets`, TRL's `GRPOTrainer` with `rewards.task_reward` |
 | `coco` | instances of each frame, `annotations.json` beside `images/` | pycocotools |
-| `davis` | a palette PNG a frame in `Annotations/` beside `JPEGImages/` | readers of DAVIS and YouTube-VOS |
+| `davis` | a palette PNG per frame in `Annotations/`, beside `JPEGImages/` | readers of DAVIS and YouTube-VOS |
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import attempt
 from barista_bench.core.task import Task
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
-from barista_bench.data.dataset import LinkedMedia, LoadedExample, open_examples, recorded_root
+from barista_bench.data.dataset import open_examples, recorded_root
+from barista_bench.data.loaded_example import LinkedMedia, LoadedExample
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, read_manifest, rows_of_configs
 from barista_bench.data.rows import local_splits, video_hashes
-from barista_bench.data.shared_frames import JPEG_QUALITY
+from barista_bench.data.stored_images import JPEG_QUALITY
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import TRAINING_SET, refuse_inside, replacing_folder
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.files.writing import write_whole
 from barista_bench.interchange import davis
 from barista_bench.media.video import open_reader
@@ -48,7 +49,7 @@ from barista_bench.training.reward_rows import REFERENCE, refuse_untrainable, wh
 
 INSTANCES = "annotations.json"
 _Masks = dict[int, dict[str, tuple[Instance, Rle | None]]]
-"""Masks by frame and object id; of an object annotated twice on a frame the last one counts, as everywhere."""
+"""Masks by frame and object id. If an object is annotated twice on a frame, the last annotation counts."""
 
 
 def write_specialist_set(
@@ -58,10 +59,10 @@ def write_specialist_set(
 
     Args:
         form: `coco`, or `davis`, which has no boxes and one object per pixel.
-        root: the release; None for the release that a linked set records.
+                root: folder of the release. None takes the release that a linked set records.
 
     Returns:
-        The number of objects on frames, and the losses, one line each.
+        The number of objects on frames, and one line per kind of loss.
 
     Raises:
         ConfigError: the release is not known, or has no graph of one of the videos.
@@ -120,7 +121,7 @@ def _tracks(video: VideoGraph, masks: _Masks) -> MaskTracks:
 
 
 def _instances(graph: SceneGraph, video_masks: Mapping[str, _Masks]) -> dict[str, Any]:
-    """Return COCO's `instances`, boxes `[x, y, width, height]` in pixels; without a mask, the polygon list is empty."""
+    """Return COCO's `instances`, with boxes `[x, y, width, height]` in pixels. Without a mask, `segmentation` is []."""
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     categories: dict[str, int] = {}
@@ -153,19 +154,19 @@ def _instances(graph: SceneGraph, video_masks: Mapping[str, _Masks]) -> dict[str
 _Row = dict[str, Any]
 ExportFormat = Literal["chat", "preference", "prompts", "coco", "davis"]
 _ASKING: Sequence[ExportFormat] = ("chat", "prompts")
-"""Formats of the tasks' own questions, in a given box format."""
+"""Formats that hold the tasks' own questions, with boxes in a given format."""
 TRAIN = "train"
 PARQUET = "data/train-00000-of-00001.parquet"
-"""The file of a split, as `datasets` names it."""
+"""File of the split, with the name that `datasets` expects."""
 _BATCH = 16
-"""Rows written together: a row with its pictures is megabytes."""
+"""Number of rows that are written together. A row with its pictures takes megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The output of `export`: `rows` counts conversations, or for `coco` and `davis` objects on frames.
+    """The result of `export`. `rows` counts conversations, or objects on frames for `coco` and `davis`.
 
-    `faults` are errors that the run's task raised; an answer with one is in no row.
+    `faults` are errors that the run's task raised. Answers with such an error are in no row.
     """
 
     folder: Path
@@ -187,20 +188,21 @@ def export(
     held_out: Sequence[str | Path] = (),
     root: str | Path | None = None,
 ) -> ExportResult:
-    """Write the training videos of a dataset as a training set, which replaces an older set in `out`.
+    """Write the training videos of a dataset as a training set. It replaces an older set in `out`.
 
     Args:
-        data: folder made by `build`.
-        split: the split to export, `train`: every other split is held out.
-        tasks: configs of `data`, for `chat` and `prompts`; by default all tasks with text answers.
-        box_format: how the trained model writes boxes, for `chat` and `prompts`; `preference` uses its run's format.
-        run: run folder whose wrong answers are rejected, for `preference`.
-        held_out: further built datasets: no video of their splits other than `train` is exported.
-        root: the release, for `coco` and `davis`; else the videos of a linked set, if they have moved.
+        data: a folder made by `build`.
+        split: the split to export. It must be `train`, since every other split is held out.
+        tasks: configs of `data`, for `chat` and `prompts`. The default is all tasks with text answers.
+        box_format: how the trained model writes boxes, for `chat` and `prompts`. `preference` uses its run's format.
+        run: run folder for `preference`. Its wrong answers become the rejected answers.
+        held_out: further built datasets. Videos of their splits other than `train` must not be in the training set.
+        root: folder of the release, for `coco` and `davis`. For other formats, the folder of a linked set's videos, if
+            they have moved.
 
     Raises:
         ConfigError: a setting is missing, or does not fit the format.
-        DataError: `data` or `held_out` tests on a training video; or a file cannot be read.
+        DataError: a training video is also a test video in `data` or `held_out`, or a file cannot be read.
     """
     data = Path(data)
     if split != TRAIN:
@@ -243,7 +245,7 @@ def export(
 def _training_videos(
     data: Path, tasks: Sequence[str], held_out: Sequence[str | Path], box_format: BoxFormat | None
 ) -> TrainingVideos:
-    """Return the record of the set. Raises DataError if it would hold a test video, or lacks a built split."""
+    """Return the record of the set. Raises DataError if the set has a test video, or if a built split is missing."""
     trained = video_hashes(data, tasks).get(TRAIN)
     if not trained:
         raise ConfigError(f"{data}: no split {TRAIN!r}. Fix: build it with one, e.g. by --split-file")
@@ -272,7 +274,7 @@ def _task_of(data: Path, name: str) -> Task:
 def _questions(
     data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None, form: ExportFormat
 ) -> Iterator[_Row]:
-    """Yield each question with its reference: as the oracle writes it, or for `prompts` as a reward reads it."""
+    """Yield each question with its reference, as the oracle writes it or, for `prompts`, as a reward reads it."""
     for name in tasks:
         task = _task_of(data, name)
         refuse_untrainable(task)
@@ -287,10 +289,10 @@ def _questions(
 
 
 def _preferences(data: Path, run: ScoredRun, root: str | Path | None) -> Iterator[_Row]:
-    """Yield each different wrong answer of a run with the reference, and with the prompt of the run.
+    """Yield each distinct wrong answer of a run, with the reference and the prompt of the run.
 
-    An answer is wrong if the task finds a failure in it; an unreadable answer is wrong. Answers to test examples are
-    skipped.
+    An answer is wrong if the task finds a failure in it. Unreadable answers count as wrong. Answers to test examples
+    are skipped.
     """
     task, box_format = run.task, run.results.model.box_format.format
     if why_not := why_untrainable(task):
@@ -307,7 +309,10 @@ def _preferences(data: Path, run: ScoredRun, root: str | Path | None) -> Iterato
 
 
 def _write_conversations(conversations: Iterable[_Row], folder: Path, columns: Sequence[str]) -> int:
-    """Write Parquet whose schema contains the features, so that `datasets` decodes an image on access."""
+    """Write a Parquet file, and return the number of rows.
+
+    Its schema has the features, so that `datasets` decodes images on access.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
     from datasets import Features, Image, List, Value
@@ -346,7 +351,7 @@ def _images(loaded: LoadedExample, task: Task) -> list[dict[str, Any]]:
     Stored pictures are copied byte by byte. Others are encoded as in `build`, or as PNG if an option changes stored
     pictures.
     """
-    from barista_bench.data.shared_frames import encode_image
+    from barista_bench.data.stored_images import encode_image
 
     frames = len(loaded.example.frames) if isinstance(loaded.media, LinkedMedia) else 0
     if not isinstance(loaded.media, LinkedMedia) and type(task).displayed_images is Task.displayed_images:

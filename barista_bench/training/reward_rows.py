@@ -1,4 +1,4 @@
-"""The references of rows for reinforcement learning: one JSON text a row, in a column that no prompt shows."""
+"""Write and read the references of rows for reinforcement learning: one JSON text per row, in a column of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.log.inputs import asks_in_steps
 
 REFERENCE = "reference"
-"""The column of the references."""
+"""Name of the column with the references. No prompt shows it."""
 
 
 class _Frame(msgspec.Struct):
@@ -22,12 +22,12 @@ class _Frame(msgspec.Struct):
 
 
 class RowReference(msgspec.Struct, frozen=True, dict=True):
-    """All that a reward knows of a row beside the answer.
+    """All data of a row that a reward uses, except the answer.
 
     Attributes:
-        version: of the task, when the row was written.
-        protocol: of the dataset.
-        box_format: how the prompt asks for boxes.
+        version: version of the task when the row was written.
+        protocol: protocol of the dataset.
+        box_format: the format in which the prompt asks for boxes.
     """
 
     example_id: str
@@ -45,7 +45,7 @@ class RowReference(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def example(self) -> Example:
-        """The example, made once: a task remembers its evidence in it."""
+        """Return the example. It is made only once, since a task stores its evidence in it."""
         return Example(
             self.example_id,
             self.benchmark,
@@ -79,7 +79,7 @@ def write_reference(example: Example, task: Task, box_format: BoxFormat) -> str:
 
 @lru_cache(maxsize=64)  # the answers of a group share a reference
 def read_reference(text: str) -> RowReference:
-    """Return the reference of one row. Raises DataError if the text is none."""
+    """Return the reference of one row. Raises DataError if the text is not a reference."""
     try:
         return msgspec.json.decode(text, type=RowReference)
     except msgspec.MsgspecError as error:
@@ -89,13 +89,13 @@ def read_reference(text: str) -> RowReference:
 
 
 def why_untrainable(task: Task) -> str:
-    """Return the reason why no text answers a task correctly; empty if a text can."""
+    """Return why no text can answer a task correctly, or an empty string if a text can."""
     if not task.answered_by_text:
         return "no text answers it"
     return "asks on after an answer that has no reference" if asks_in_steps(task) else ""
 
 
 def refuse_untrainable(task: Task) -> None:
-    """Raise ConfigError if no text answers a task correctly."""
+    """Raise ConfigError if no text can answer a task correctly."""
     if why_not := why_untrainable(task):
         raise ConfigError(f"{task.name}: {why_not}. Fix: leave the task out")

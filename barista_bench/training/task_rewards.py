@@ -1,21 +1,22 @@
-"""Every task that a model answers in text, as a reward function for reinforcement learning.
+"""Turn every task that a model answers in text into a reward function for reinforcement learning.
 
     reward = task_reward("relations")
     GRPOTrainer(model, reward_funcs=[reward], train_dataset=rows, ...)
 
 `rows` come from `barista-bench export --format prompts`. A reward is the weighted mean of its parts, each 0 to 1:
 
-* `format`: the answer is only what the prompt asks for: readable, no entry left out, and JSON without other text where
-  the prompt asks for JSON;
-* `parsed`: the task's parser reads it;
-* `score`: the task's sample score, as `barista-bench score` computes it. An unreadable answer scores as there;
-* `earned`: counts in the mean in place of `score`. They differ only where a score lets an answer list everything. F1 of
-  choices: naming all choices earns 0, the right answer 1, others in proportion. Recall of relations and F1 of steps
-  (which later steps overwrite): an answer with more entries than the reference earns less in proportion;
-* `grounded` (EgoCoT): the rationale of a right answer, checked against the evidence: the fraction of expected facts
-  that its claims name, and 0 if the evidence contradicts a claim.
+* `format` is 1 if the answer has the requested form: it is readable, no entry is left out, and JSON has no other text
+  around it if the prompt asks for JSON.
+* `parsed` is 1 if the task's parser reads the answer.
+* `score` is the task's sample score, as `barista-bench score` computes it, also for an unreadable answer.
+* `earned` replaces `score` in the mean. The two differ only if a score lets an answer list everything. With the F1 of
+  choices, naming all choices earns 0, the right answer earns 1, and other answers earn in proportion. With the recall
+  of relations and the F1 of steps (which later steps overwrite), an answer with more entries than the reference earns
+  less in proportion.
+* `grounded` (EgoCoT) checks the rationale of a right answer against the evidence. It is the fraction of expected facts
+  that the claims of the rationale name, and 0 if the evidence contradicts a claim.
 
-No part asks a judge, and none depends on other answers of the batch.
+No part needs a judge, and no part depends on other answers of the batch.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Parts = Mapping[str, float]
 """The parts of one reward by name, each 0 to 1."""
 DEFAULT_WEIGHTS: Mapping[str, float] = {"format": 0.1, "parsed": 0.1, "score": 1.0, "grounded": 0.2}
 _LISTED = {"f1_50": "segments", "recall_at_50": "relations"}
-"""Scores that do not count wrong entries, and the entries, by their name in reference and answer."""
+"""Maps each score that does not count wrong entries to the name of the entries in reference and answer."""
 _FENCE = re.compile(r"\A```(?:json)?\n(.*)\n```\Z", re.DOTALL)
 
 
@@ -58,25 +59,25 @@ def task_reward(
 
     Args:
         name: the task, such as `relations`.
-        benchmark: of the task.
-        weights: of the parts; a part without a weight does not count.
-        options: of the task, as for `score`, such as `{"matcher": "synonyms"}`.
+                benchmark: benchmark of the task.
+        weights: weights of the parts. A part without a weight does not count.
+        options: options of the task, the same as for `score`, such as `{"matcher": "synonyms"}`.
 
     Raises:
-        ConfigError: there is no such task, option or part, or no text answers the task.
+        ConfigError: there is no such task, option or part, the weights give no mean, or no text can answer the task.
     """
     return TaskReward(task_class(benchmark, name), weights, options or {})
 
 
 class TaskReward:
-    """Computes the rewards of a batch of answers to one task. `__name__` is the task's, for the trainer's log."""
+    """Computes the rewards of a batch of answers to one task. `__name__` names the task in the trainer's log."""
 
     def __init__(self, kind: type[Task], weights: Mapping[str, float], options: Mapping[str, object]) -> None:
         self._kind, self._options, self._tasks = kind, dict(options), dict[str, Task]()
         task = self._task_of(str(options.get("protocol", "release")))
         refuse_untrainable(task)
         self.part_names = ("format", "parsed", "score", *(("grounded",) if isinstance(task, Cot) else ()))
-        """The parts with weights."""
+        """Names of the parts that can have a weight."""
         if unknown := set(weights) - set(DEFAULT_WEIGHTS):
             raise ConfigError(f"weights: no part {min(unknown)!r}. Fix: use {', '.join(DEFAULT_WEIGHTS)}")
         self.weights = {name: float(weights.get(name, 0.0)) for name in self.part_names}
@@ -93,16 +94,16 @@ class TaskReward:
         log_metric: Callable[[str, float], None] | None = None,
         **_: object,
     ) -> list[float | None]:
-        """Return a reward, 0 to 1, for each answer; None for rows of other tasks, and where the task itself fails.
+        """Return a reward from 0 to 1 for each answer: None for rows of other tasks, and if the task itself fails.
 
         Args:
             prompts: not used.
-            completions: N answers: texts, or conversations whose last turn is the answer.
-            reference: N references of the rows.
+                        completions: N answers. Each is a text, or a conversation whose last turn is the answer.
+            reference: references of the N rows.
             log_metric: receives the mean of each part.
 
         Raises:
-            ConfigError, DataError: a reference is unreadable, or of another version of the task.
+            ConfigError, DataError: a reference is unreadable, or was written by another version of the task.
         """
         parts = self.parts(list(map(answer_text, completions)), list(map(read_reference, reference)))
         known = [each for each in parts if each is not None]
@@ -113,7 +114,7 @@ class TaskReward:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Return the errors that the task itself raised, each once."""
+        """Return the distinct errors that the task itself raised."""
         return tuple(fault for task in self._tasks.values() for fault in task.faults)
 
     def total(self, parts: Parts) -> float:
@@ -122,7 +123,7 @@ class TaskReward:
         return sum(weight * counted[name] for name, weight in self.weights.items()) / sum(self.weights.values())
 
     def parts(self, answers: Sequence[str], references: Sequence[RowReference]) -> list[Parts | None]:
-        """Return the parts of each of N answers, without reasoning tags; None as for a reward."""
+        """Return the parts of each of N answers without reasoning. They are None if the reward is None."""
         parts: list[Parts | None] = [None] * len(answers)
         for protocol in dict.fromkeys(reference.protocol for reference in references):
             task = self._task_of(protocol)
@@ -169,7 +170,7 @@ class TaskReward:
 
 
 def answer_text(completion: object) -> str:
-    """Return the answer of a completion, without reasoning: the text, or the text of the last turn.
+    """Return the answer in a completion: the text, or the text of the last turn, without reasoning.
 
     >>> answer_text([{"role": "assistant", "content": "<think>Left?</think>right"}])
     'right'
@@ -186,7 +187,7 @@ _ScoredSample = tuple[Scored, float]
 
 
 def _scores(task: Task, samples: Sequence[Scored | None]) -> list[_ScoredSample | None]:
-    """Return each sample with its sample score; None where the task fails."""
+    """Return each sample with its sample score, or None if the task fails on it."""
     known = [sample for sample in samples if sample is not None]
     if not known:
         return [None] * len(samples)
@@ -227,7 +228,7 @@ def _earned(task: Task, sample: Scored, score: float) -> float:
 
 
 def _is_bare(task: Task, example: Example, answer: str) -> bool:
-    """Whether an answer is JSON without other text, if the prompt asks for JSON; a code fence is accepted."""
+    """Return whether an answer is JSON without other text, if the prompt asks for JSON. A code fence is accepted."""
     if task.answer_schema(example) is None:
         return True
     fenced = _FENCE.match(answer.strip())
@@ -239,7 +240,10 @@ def _is_bare(task: Task, example: Example, answer: str) -> bool:
 
 
 def _grounded(task: Cot, sample: Scored) -> float:
-    """Return 0 for wrong answers: otherwise a rationale pays that describes the video and argues for any letter."""
+    """Return the part `grounded`. It is 0 for a wrong answer.
+
+    Otherwise a rationale would pay that describes the video and argues for any letter.
+    """
     prediction = sample.prediction
     if prediction is None or task.answered_choices(prediction) != task.correct_choices(sample.example):
         return 0.0

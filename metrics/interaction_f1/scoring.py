@@ -303,7 +303,10 @@ def frame_sums(
 
 
 def compute_metrics(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
-    """Return the scores (D,) of `pool` from the sums (D,) over D selections of frames. A missing score is NaN."""
+    """Return the scores (D,) of `pool` from the sums (D,) over D selections of frames.
+
+    A score is NaN if `pool` returns None.
+    """
     matched = sums["n_matched"]
     precision, recall = _fraction(matched, sums["n_predicted"], 0.0), _fraction(matched, sums["n_reference"], 0.0)
     nothing = np.zeros_like(matched)

@@ -1,4 +1,4 @@
-"""The leaderboard as a Gradio Space: shows what `barista_bench.hub.board` makes of a results dataset.
+"""Show a results dataset as a leaderboard in a Gradio Space. `barista_bench.hub.board` computes the tables.
 
     BARISTA_RESULTS=org/results BARISTA_DATASET=org/BARISTA python app.py        # datasets on the Hub, or folders
 
@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 
 import gradio as gr
 
-from barista_bench.hub.board import Board, RefusedSubmission, fetch_results, overview, read_board, refusals, tables
+from barista_bench.hub.board import Board, RefusedSubmission, fetch_results, read_board
+from barista_bench.hub.board_tables import overview, refusals, tables
 from barista_bench.tables import Table
 
 SOURCE = os.environ.get("BARISTA_RESULTS", "")
@@ -21,9 +22,10 @@ DATASET = os.environ.get("BARISTA_DATASET", "")
 
 
 def load(source: str, dataset: str = "") -> Board:
-    """The board of a folder, or of a dataset on the Hub. Files that were too large to fetch are among the refused.
+    """Return the board of a folder or of a dataset on the Hub.
 
-    Results on other examples than those of the published `dataset`, a folder or on the Hub, are refused.
+    Files that were too large to fetch count as refused. Results are also refused if their examples are not the examples
+    of the published `dataset`, which is a folder or a Hub id.
     """
     with TemporaryDirectory() as results, TemporaryDirectory() as published:
         folder, refused = fetch(source, results)
@@ -32,12 +34,12 @@ def load(source: str, dataset: str = "") -> Board:
 
 
 def fetch(source: str, into: str) -> tuple[Path, tuple[RefusedSubmission, ...]]:
-    """A folder as it is, or a copy of a dataset on the Hub; and the files that were not fetched."""
+    """Return a folder unchanged, or a copy of a dataset on the Hub, with the files that were not fetched."""
     return (Path(source), ()) if Path(source).is_dir() else fetch_results(source, into)
 
 
 def show(table: Table) -> None:
-    """One table below its title."""
+    """Show one table below its title."""
     gr.Textbox(table.note or table.title, label=table.title, interactive=False)
     gr.Dataframe(
         [list(row) for row in table.values], headers=list(table.heads), datatype="str", interactive=False, wrap=True
@@ -45,7 +47,7 @@ def show(table: Table) -> None:
 
 
 def page(source: str, dataset: str = "") -> gr.Blocks:
-    """The page; it reads the dataset again whenever it is opened."""
+    """Return the page. It reads the dataset again whenever it is opened."""
     with gr.Blocks(title="BARISTA leaderboard") as blocks:
         gr.Markdown(
             "# BARISTA leaderboard\nVision-language models on egocentric video; values are 0 to 100 and "

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from barista_bench.errors import BudgetError, ConfigError
+from barista_bench.errors import BudgetError, ConfigError, ModelError
 from barista_bench.models.served import batches
 from barista_bench.models.served.model import ServedModel
 from barista_bench.runs.score.scoring import score
@@ -134,3 +134,11 @@ def test_a_model_without_a_run_folder_is_refused() -> None:
 
     with pytest.raises(ConfigError, match="run folder"):
         list(ServedModel.load("m", base_url=URL, batch_api=True).stream([], GenerationConfig()))
+
+
+def test_a_reply_above_the_limit_ends_the_run(
+    dataset: Path, tmp_path: Path, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "MOST_REPLY", 8)
+    with pytest.raises(ModelError, match="POST /files is too large"):
+        ask(dataset, tmp_path / "run")

@@ -344,15 +344,8 @@ def test_a_baseline_that_raises_fails_for_that_example_alone(
 def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(
     two_tasks: Path, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {
-        "data": str(two_tasks),
-        "out": tmp_path / "runs",
-        "task": "all",
-        "model": "oracle",
-        "limit": EXAMPLES,
-        "repetitions": 1,
-    }
-    config = check_settings(RunConfig, settings)
+    settings = {"data": str(two_tasks), "out": tmp_path / "runs", "task": "all", "model": "oracle"}
+    config = check_settings(RunConfig, {**settings, "limit": EXAMPLES, "repetitions": 1})
     opened = open_tasks(config)
     answers = {
         example.example_id: item.task.reference_answer(example, BoxFormat())

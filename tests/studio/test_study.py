@@ -15,7 +15,7 @@ from barista_bench.api import evaluate, load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.cli import commands as cli
 from barista_bench.data.frozen import read_frozen
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError
 from barista_bench.reporting import write_report
 from barista_bench.runs.log_reader import LogReader
 from barista_bench.runs.score.scoring import score
@@ -150,20 +150,6 @@ def test_the_address_that_people_open_is_written_as_browsers_do(url: str, origin
 def test_an_address_without_tls_or_with_a_path_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="Fix"):
         public_origin(url)
-
-
-def test_a_study_of_an_earlier_version_is_refused_and_goes_on_as_the_message_says(
-    study: Path, asked_data: Path
-) -> None:
-    invited(study, asked_data, "anna")
-    path = study / "study.json"
-    kept = json.loads(path.read_text())
-    old = {name: value for name, value in kept.items() if name not in ("port", "public_url")}
-    path.write_text(json.dumps({**old, "address": "lab.example.org:8443", "shared": True}))
-    with pytest.raises(DataError, match=r'has address and shared.*Fix: put "port": 8800, "public_url"'):
-        read_study(study)
-    path.write_text(json.dumps({**old, "port": 8800, "public_url": "https://lab.example.org"}))
-    assert read_study(study).origin == "https://lab.example.org"
 
 
 @pytest.mark.full

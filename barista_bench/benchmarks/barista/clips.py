@@ -66,7 +66,7 @@ def clip_span(video: VideoGraph, first: int, sampling: ClipSampling) -> tuple[in
 
 
 def _spacing(video: VideoGraph, sampling: ClipSampling) -> int:
-    """Return the number of frames between two keyframes: `spacing`, or the value that follows from `seconds`."""
+    """Return the number of frames between two keyframes: `spacing`, or the value from `seconds` and the frame rate."""
     if sampling.seconds is None:
         return sampling.spacing
     if not video.video.fps:

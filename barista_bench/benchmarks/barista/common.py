@@ -38,7 +38,7 @@ def frozen_sentence(task: Task, **values: str) -> str:
 
 
 def thin_frames(frames: Frames, fraction: float) -> Frames:
-    """Return the evenly spaced frames that the release keeps. A single frame comes from just before the middle.
+    """Return the evenly spaced frames that the release keeps. A single frame is the middle one, or the earlier of two.
 
     >>> import numpy as np
     >>> thin_frames(np.arange(10), 0.1).tolist(), thin_frames(np.arange(10), 0.3).tolist()
@@ -51,9 +51,10 @@ def thin_frames(frames: Frames, fraction: float) -> Frames:
 
 
 def even_places(length: int, count: int) -> list[int]:
-    """Return the release's evenly spaced positions, `i * last // (count - 1)`. A single position is the later middle.
+    """Return the release's evenly spaced positions, `i * last // (count - 1)`.
 
-    Unlike `evenly_spaced` of `media/frame_choice`, this function repeats positions if `count` exceeds `length`.
+    A single position is the middle one, or the later of two. Unlike `evenly_spaced` of `media/frame_choice`, this
+    function repeats positions if `count` exceeds `length`.
 
     >>> even_places(10, 4), even_places(10, 1)
     ([0, 3, 6, 9], [5])

@@ -263,7 +263,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return _answer_text([BoxedInteraction(hands, object_box, hand_type)], example.inputs, box_format)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the most frequent combination of interactions at their usual places.
+        """Return the interactions of the most frequent combination of hand types, at their usual places.
 
         Without other videos, return `centre_answer`.
         """

@@ -70,7 +70,9 @@ def make_phrase(group: Sequence[DescribedObject], choice: int) -> Phrase:
 
 
 def subject_index(keys: Sequence[int], colors: Sequence[int]) -> int:
-    """Return the index of the described object. Having a key counts first, then the number of colours, then the order.
+    """Return the index of the described object.
+
+    Objects with a key come first, then objects with more colours. At a tie, the first object wins.
 
     >>> subject_index([0, 2, 1], [3, 1, 1])
     1

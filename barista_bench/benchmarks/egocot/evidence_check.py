@@ -220,7 +220,7 @@ class _Checker:
         return holds_other and not self._may_be_part_of(claim, fact.object)
 
     def _may_be_part_of(self, claim: Claim, held_name: str) -> bool:
-        """Return True if the claimed object may be a part of the held thing, contain it, or be contained in it."""
+        """Return True if claimed object and held thing may be part and whole, attached, or one inside the other."""
         is_a_part = claim.is_invented and any(name.split()[-1] in PARTS for name in claim.object)
         if is_a_part or is_named(claim.part_of, held_name):
             return True

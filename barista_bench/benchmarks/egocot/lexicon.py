@@ -42,7 +42,9 @@ class Region(NamedTuple):
 
 
 def stems(text: str) -> tuple[str, ...]:
-    """Return words in the form used for comparison: case-folded, singular, only letters and digits.
+    """Return words in the form used for comparison: case-folded and singular.
+
+    The text is split at every character that is neither a letter nor a digit.
 
     >>> stems("Left-hand cups")
     ('left', 'hand', 'cup')
@@ -102,7 +104,7 @@ ENTAILS = MappingProxyType(
 """The relations that follow from a relation. For example, a hand that holds a thing touches this thing."""
 APART = "apart from"
 EXCLUDED = MappingProxyType({name: f"not {name}" for name in ("touches", APART, "is", "does", "causes")})
-"""Maps the predicate of a fact to the predicate that says that a graph excludes the fact."""
+"""Maps a predicate to the predicate for facts that a graph excludes."""
 _NO_CONTACT = tuple((name, apart) for name in CONTACTS for apart in (APART, EXCLUDED["touches"]))
 OPPOSITES = frozenset(
     pair

@@ -1,10 +1,10 @@
 """Temporal scene graphs: which relations hold in a clip, and on which of its frames?
 
 Frames are evenly spaced over consecutive clips. An answer lists triplets (subject, relation, object), each with a run
-of consecutive shown frames on which the relation holds. Subject and object are category names. A relation holds on a
-frame if a range of the annotations covers the frame and both objects have a box there. Objects of one category count as
-one object, and their relations are united. Relations of unnamed objects are left out. `metrics/temporal_relations`
-computes the scores.
+of consecutive shown frames on which the relation holds. Subject and object are category names, and
+the relation is a value such as `holds`. It holds on a frame if a range of the annotations covers the frame and both
+objects have a box there. Objects of one category count as one object, and their relations are united. Relations of
+unnamed objects are left out. `metrics/temporal_relations` computes the scores.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ CENTRE_FRACTIONS = (0.25, 0.25, 0.75, 0.75)
 CENTRE_ON_GRID = (250.0, 250.0, 750.0, 750.0)
 """`CENTRE_FRACTIONS` on the release's grid of 0..1000."""
 LOOSE_IOU = 0.1
-"""The IoU from which a box that matches no true box counts as loose instead of elsewhere."""
+"""A box that matches no true box is loose if its IoU with one is at least this, and elsewhere if not."""
 MATCH_IOU = 0.5
 """The IoU above which two boxes count as boxes of the same thing, as in the scores."""
 SMALL, LARGE = 32**2, 96**2

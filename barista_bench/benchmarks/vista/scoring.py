@@ -122,7 +122,7 @@ class MatchedSets(SampleStatistics):
         return self._means.scores()
 
     def compute_metrics(self, weights: Floats) -> Metrics:
-        """Return macro-F1 of the released reading, the strict reading and the majority baseline, and sample means.
+        """Return `macro_f1` of the released reading, the strict reading and the majority baseline, and sample means.
 
         Resamples take complete sets (`Task.resampling_unit`). A set that is taken twice counts twice, with the same
         score. If a resample takes only a part of a set's samples (models that change sides), that part is scored as a

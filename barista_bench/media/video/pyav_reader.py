@@ -28,14 +28,15 @@ from av.video.frame import VideoFrame
 from barista_bench.errors import VideoError
 from barista_bench.media.video.frame_folder import REMUX
 from barista_bench.media.video.frame_reader import Deliver, FrameReader
-from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, reason
+from barista_bench.media.video.index import VideoIndex
+from barista_bench.media.video.opening import AV_ERRORS, open_video, reason
 
 Take: TypeAlias = Callable[[VideoFrame, int], None]
 """Function that receives a decoded frame and its index."""
 _LANES = 2  # number of decoders that work at the same time
 _EARLIER = 2  # number of keyframes to step back before the whole file is decoded
 _MOST_REORDERED = 16
-"""Most pictures that a decoder holds back to reorder them for display; H.264 and HEVC allow no more."""
+"""Maximum number of pictures that a decoder holds back to reorder them for display, as H.264 and HEVC allow."""
 
 
 def checked_frames(
@@ -176,7 +177,6 @@ class PyavReader(FrameReader):
         ]
 
     def _deliver_group(self, lane: int, start: int, group: dict[int, int], deliver: Deliver) -> None:
-        """Deliver the frames {pts: index} whose decoding starts at keyframe `start`."""
         take = partial(self._hand_over, deliver=deliver)
         cause = self._find_group(lane, start, group, take)
         if group:

@@ -21,7 +21,8 @@ from barista_bench.errors import ConfigError, VideoError, install_command
 from barista_bench.files.text_out import first_line
 from barista_bench.media.video.frame_folder import REMUX
 from barista_bench.media.video.frame_reader import Deliver, FolderReader, FrameReader, Images
-from barista_bench.media.video.index import Stamp, stamp_of, video_index
+from barista_bench.media.video.index import video_index
+from barista_bench.media.video.opening import Stamp, stamp_of
 from barista_bench.media.video.pyav_reader import PyavReader
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ _MOST_OPEN = 4  # readers per thread; a reader of 1080p video takes 50 to 150 MB
 class DecordReader(FrameReader):
     """Reads frames through decord, after the file's index has shown that decord returns the right frames.
 
-    The file is opened on first use. decord 0.6 returns wrong frames after an edit list, for open GOPs, and for streams
-    without exact seeking (MPEG-TS). It ignores mirrored display, and rotates only MP4. Such files are refused with a
-    VideoError.
+    The file is opened on first use. We measured that decord 0.6 returns wrong frames after an edit list, for open GOPs,
+    and for streams without exact seeking (MPEG-TS). It ignores mirrored display, and rotates only MP4. Such files are
+    refused with a VideoError.
     """
 
     backend: ClassVar[str] = "decord"

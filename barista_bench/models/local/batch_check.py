@@ -61,6 +61,7 @@ Steps = list[tuple[int, torch.Tensor]]
 
 
 def tolerance_of(dtype: torch.dtype) -> float:
+    """Return the largest distance that counts as rounding."""
     return max(_LEAST_TOLERANCE, _ROUNDINGS * torch.finfo(dtype).eps)
 
 

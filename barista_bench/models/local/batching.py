@@ -135,6 +135,7 @@ class BatchBudget:
 
 
 def checked_size(batch_size: object) -> int:
+    """Return a valid number of prompts. Raises ConfigError for any other value."""
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
         raise ConfigError(f"batch_size is {batch_size!r}. Fix: give --batch-size auto, or a whole number of 1 or more")
     return batch_size

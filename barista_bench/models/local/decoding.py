@@ -77,7 +77,9 @@ def _unsigned_shift(values: torch.Tensor, bits: int) -> torch.Tensor:
 def sampling_processors(
     config: GenerationConfig, penalty: float, padding: torch.Tensor, seeds: Sequence[int]
 ) -> LogitsProcessorList:
-    """Return processors for repetition penalty, temperature, top-k, nucleus and draw; at temperature 0 only the first.
+    """Return processors for repetition penalty, temperature, top-k, nucleus and draw.
+
+    At temperature 0, only the repetition penalty applies.
 
     Args:
         config: the settings; `repetition_penalty` is ignored here.

@@ -117,8 +117,9 @@ class TransformersModel(NumberedStream):
 
     @property
     def window(self) -> int:
-        """Number of requests to have at hand: 8 batches, but at most 128 requests or one batch, because of their
-        images.
+        """Number of requests to have at hand: 8 batches, but at most 128 requests, because of their images.
+
+        If one batch has more than 128 requests, it is one batch.
         """
         return self._engine.budget.window
 

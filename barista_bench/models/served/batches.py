@@ -36,6 +36,8 @@ MOST_BYTES, MOST_LINES = 150_000_000, 50_000
 """Limits of one file; OpenAI takes 200 MB and 50,000 requests."""
 MOST_RESULTS = 2**32
 """Limit of bytes for the results of one batch."""
+MOST_REPLY = 64 * 2**20
+"""Limit of bytes for any other reply."""
 POLL = 30.0
 """Seconds between two requests for the state of a batch."""
 NAME: Final = "barista_bench"
@@ -234,18 +236,24 @@ class Batches:
         raise ModelError(f"{problem}. Fix: start the same command again later; no batch is lost")
 
     def _send(self, method: str, path: str, **content: Any) -> Json:  # noqa: ANN401  (what httpx takes)
+        body = bytearray()
         try:
-            response = self._client.request(method, path, **content)
+            with self._client.stream(method, path, **content) as response:
+                for chunk in response.iter_bytes():
+                    body += chunk
+                    if len(body) > MOST_REPLY:
+                        remedy = "Fix: ask the provider"
+                        raise ModelError(f"{self._endpoint}: the reply to {method} {path} is too large. {remedy}")
         except httpx2.HTTPError as error:
             raise TransientError(f"{self._endpoint}: {type(error).__name__}", congestion="connection") from None
         if response.status_code >= 300:
-            refusal = status_error(response.status_code, response.headers, response.content, self._endpoint)
+            refusal = status_error(response.status_code, response.headers, bytes(body), self._endpoint)
             if isinstance(refusal, TransientError | ModelError):
                 raise refusal
             raise ModelError(f"{refusal}: {method} {path}. Fix: leave batch_api out if the server has no /v1/batches")
         try:
-            reply = response.json()
-        except ValueError:
+            reply = json.loads(body)
+        except (ValueError, RecursionError):
             reply = None
         if not isinstance(reply, dict):
             raise TransientError(f"{self._endpoint}: {method} {path} gave no JSON object", congestion=None)

@@ -224,8 +224,9 @@ class Calls:
         raise AssertionError("tenacity ends with a result or an error")
 
     def _backoff(self, state: RetryCallState, rng: random.Random) -> float:
-        """Return the wait before the next attempt, with full jitter; a pause that the server requests applies to all
-        calls.
+        """Return the seconds to wait before the next attempt, with full jitter.
+
+        After a 429 without a requested pause, all calls wait for this time at the gate.
         """
         seconds = rng.uniform(0.0, longest_backoff(state.attempt_number))
         error = state.outcome.exception() if state.outcome else None

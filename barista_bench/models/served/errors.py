@@ -157,7 +157,7 @@ def error_in_reply(error: object, endpoint: Endpoint, *, answered: bool = False)
 
 
 def names_filter(value: object, depth: int = 8) -> bool:
-    """Return True if results of Azure's content filters, searched to this depth, show that a filter was active."""
+    """Return True if results of Azure's content filters, searched to this depth, show that one stopped something."""
     if isinstance(value, Mapping) and value.get("filtered") is True:
         return True
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()

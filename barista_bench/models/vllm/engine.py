@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 WORKER = Path(__file__).with_name("worker.py")
 MAX_DEATHS = 3
-"""Limit of deaths in a row, without an answer between them, after which vLLM is restarted. One more ends the run."""
+"""Maximum number of deaths in a row after which vLLM is restarted. One more death without an answer ends the run."""
 
 _MAX_LINE = 64 * 2**20  # limit of bytes of an answer; a token with 100 alternatives takes 3 KB
 _LOG_TAIL = 64 * 2**10  # bytes

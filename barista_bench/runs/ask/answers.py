@@ -217,7 +217,7 @@ def answer_each(
     config: GenerationConfig,
     spending: Spending | None = None,
 ) -> Iterator[tuple[SubjectT, list[Completion | Failure], float]]:
-    """Yield, as answers arrive, the subject of each request, one answer per seed, and the seconds per answer.
+    """Yield each request as it is answered: its subject, one entry per seed, and the seconds per entry.
 
     Requests that the model does not answer come last, as failures. If the next request does not fit the limits, it
     waits until all pending requests are answered, because most answers use less than their maximum.

@@ -24,6 +24,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.checkpoints import is_on_this_machine
 from barista_bench.runs.ask.catalog import check_fit, check_schemas
 from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.earlier_run import read_earlier_run
 from barista_bench.runs.ask.selection import chosen_tasks, is_chosen
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
 
@@ -80,11 +81,13 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
             fitting_tasks.append(candidate)
     if refusal is not None and not fitting_tasks:
         raise refusal
+    for opened in fitting_tasks:
+        read_earlier_run(opened, config.shots)
     return fitting_tasks
 
 
 def _warn_of_absent_checkpoints(task: Task) -> None:
-    """Say before a model is asked that scoring its answers needs a checkpoint that is not on this machine."""
+    """Warn, before a model is asked, if scoring needs a checkpoint that is not on this machine."""
     for name, option in task.options.items():
         if option.fetched_with is None or is_on_this_machine(value := str(task.chosen[name])):
             continue

@@ -8,7 +8,10 @@ from functools import cached_property
 from hashlib import sha256
 
 BLOCK = 64
-"""Minimum examples per block, after which the answers are looked at. A block is asked by video to reuse frames."""
+"""Minimum number of examples in a block. The answers are looked at after each block.
+
+Within a block, examples are asked by video, so that frames are reused.
+"""
 
 
 @dataclass(frozen=True)

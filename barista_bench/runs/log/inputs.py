@@ -185,8 +185,8 @@ def _decode_line(line: bytes) -> _Line:
 def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput]) -> list[AskedInput]:
     """Write the inputs, or check that they equal the inputs in the folder.
 
-    Media may have become readable or unreadable since the file was written. A damaged file is replaced with a warning,
-    since it is then unknown whether earlier answers saw other images.
+    Media may have become readable or unreadable since the file was written. A damaged file is replaced with a warning.
+    It is then unknown whether earlier answers saw other images.
 
     Returns:
         The inputs of the run, one entry per example. If media can no longer be read, the entry is the earlier input.

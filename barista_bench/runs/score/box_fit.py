@@ -28,7 +28,7 @@ MOST_BOXES = 50
 LONGEST = 20_000
 """Maximum characters of an answer that is checked."""
 GOOD_IOU = 0.5
-"""Mean best IoU from which on the format that was used counts as right."""
+"""Minimum mean best IoU for the format in use to count as right."""
 LEAST_IOU = 0.35
 """Minimum mean best IoU for another format to count as the right format."""
 LEAST_GAIN = 0.25

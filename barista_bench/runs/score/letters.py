@@ -14,7 +14,7 @@ from barista_bench.files.reading import Count, Strict
 FEWEST = 12
 """Minimum number of answers for a note on their letters."""
 DOMINANT = 0.8
-"""Share of answers from which on a letter dominates, if the letter is right for at most half of the questions."""
+"""Minimum share of the answers for a letter to dominate. It must also be right for at most half of the questions."""
 _Letter = Annotated[str, StringConstraints(pattern=r"\A[A-Z]\z")]
 
 

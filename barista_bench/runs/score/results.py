@@ -231,10 +231,10 @@ class Results(RecordedMetrics):
     notes: dict[str, Count] = Field(default_factory=dict, description="what is odd about answers that count: how many")
     box_fit: BoxFit | None = None
     letters: Letters | None = None
-    stopped: StoppedRun | None = Field(default=None, description="a decision instead of figures: the run stopped early")
+    stopped: StoppedRun | None = Field(default=None, description="a decision instead of metrics: the run stopped early")
     primary: str
     metrics: dict[str, MetricValue]
-    breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
+    breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary metric")
     details: list[dict[str, JsonValue]] = Field(description="the task's whole aggregate, one entry a run")
     versions: dict[Line, Line]
     timing: Timing
@@ -366,7 +366,7 @@ def stopped_line(results: Results, label: str) -> str:
 
 
 def _partial(results: Results) -> str:
-    """Return which part of a set was asked; empty for a whole set."""
+    """Describe the part of a set that was asked. Empty for a whole set."""
     part = results.dataset.part
     return f" PARTIAL: {part.asked} OF {part.of} EXAMPLES ({part.words})" if part else ""
 

@@ -155,6 +155,7 @@ TEXTS = {
     "extra": {
         "example": "Like this: {example}",
         "match": "It says: {description}\nWhich?\n{summaries}",
+        "score": "Now the scores {summaries}.",
         "single": "All at once: {frame_count}, {task}, {example}, {summaries}",
     },
 }
@@ -184,3 +185,13 @@ def test_both_conversations_of_vista_are_as_written(prompt_file: Path, name: str
     assert said(task.prompt(asked, BoxFormat())) == (system, 4, described)
     matched = "It says: A hand.\nWhich?\n- (a) somebody does a\n- (b) somebody does b"
     assert said(task.follow_up(asked, ("A hand.\n",), BoxFormat())) == (system, 0, matched)
+    scoring = task.follow_up(asked, ("A hand.\n", "It is a."), BoxFormat())
+    assert said(scoring) == (system, 0, "Now the scores {summaries}.")
+    assert scoring
+    assert [(turn["role"], turn["content"][0]["text"]) for turn in scoring.messages()] == [
+        ("system", system),
+        ("user", matched),
+        ("assistant", "It is a."),
+        ("user", "Now the scores {summaries}."),
+    ]
+    assert task.follow_up(asked, ("A hand.", "It is a.", "a 5"), BoxFormat()) is None

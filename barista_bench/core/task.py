@@ -71,6 +71,8 @@ class Question(ABC):
     """A description of the form of an answer in a few words, for lists of tasks."""
     answered_by_text: ClassVar[bool] = True
     """Whether models that write text can answer. Otherwise only baselines and answers in a file are possible."""
+    encoder_options: ClassVar[Mapping[str, OptionValue]] = {}
+    """Options with another default for dual encoders, which read no prompt."""
 
     def features(self) -> Features:
         """Return the `datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`.

@@ -41,10 +41,12 @@ class ExampleSet(ABC):
 
     `content_hash` is the SHA-256 of the examples' frozen lines, and `split` is the selected split.
 
-    `is_linked` is True if the media are frames of video files, and False if they are stored pictures.
+    `is_linked` is True if the media are frames of video files, and False if they are stored pictures. `place` is the
+    folder that `build` wrote; it need not exist, and is None for a frozen file.
     """
 
     is_linked = True
+    place: Path | None = None
 
     def __init__(self, examples: Sequence[Example], split: str) -> None:
         self.examples = tuple(examples)
@@ -209,6 +211,7 @@ class BuiltExamples(ExampleSet):
         fetch: bool = True,
     ) -> None:
         self._rows, self._where = open_rows(data, config, split, limit, fetch=fetch), f"{data}/{config}"
+        self.place = Path(data)
         self.is_linked = self._rows.is_linked
         self._root = _video_root(data, root) if self.is_linked else None
         super().__init__(list(_examples(data, self._rows.columns, (benchmark, config))), split)

@@ -58,7 +58,10 @@ _SLEEVES = ("blue", "gray", "green", "purple", "black")
 
 @dataclass(frozen=True)
 class VideoPlan:
-    """The plan of a video, which is small and can be pickled. `index` is the video's number in the kitchen, from 0."""
+    """The plan of a video, which is small and can be pickled. `index` is the video's number in the kitchen, from 0.
+
+    `order` names the blocks of the script, as in `script_of`.
+    """
 
     index: int
     seed: int
@@ -66,6 +69,7 @@ class VideoPlan:
     height: int
     seconds: tuple[float, float] = SECONDS
     fps: int = FPS
+    order: str = ""
 
     @property
     def preparation(self) -> str:
@@ -91,7 +95,7 @@ class KitchenVideo:
     def __init__(self, plan: VideoPlan) -> None:
         self.plan = plan
         self._text = f"{plan.seed}:{plan.video_id}"
-        self.blocks = script.script_of(plan.preparation, plan.turn, plan.seed)
+        self.blocks = script.script_of(plan.preparation, plan.turn, plan.seed, plan.order)
         self.timeline = Stage(plan.preparation, self._homes()).play(self.blocks)
         shortest, longest = (round(s * plan.fps) for s in plan.seconds)
         self.frame_count = min(max(self.timeline.length * plan.fps // (BEATS * TICKS_PER_SECOND), shortest), longest)

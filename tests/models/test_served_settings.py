@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import Exchange, ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import GenerationConfig, Request, StreamingModel
 from barista_bench.models.served.model import ServedModel
@@ -51,6 +51,16 @@ OUT_OF_RANGE: dict[str, tuple[object, ...]] = {
     "extra_body": ({"temperature": 0.1}, {"x": {1, 2}}),
     "base_url": ("ftp://host/v1", "localhost:8000", "http://[::1/v1"),
 }
+
+
+def test_earlier_turns_are_sent_between_the_system_text_and_the_question():
+    asked = Request("r", Prompt("Look.", (TextPart("the scores"),), (Exchange("the steps", "a cup"),)), ())
+    assert [(turn["role"], turn["content"]) for turn in body_of(asked)["messages"]] == [
+        ("system", "Look."),
+        ("user", "the steps"),
+        ("assistant", "a cup"),
+        ("user", "the scores"),
+    ]
 
 
 @pytest.mark.parametrize("name", OUT_OF_RANGE)

@@ -175,7 +175,7 @@ def with_parts(prompt: Prompt, told: Sequence[TextPart | ImagePart]) -> Prompt:
     """Return the prompt with `told` inserted before its last text. The last text asks the question."""
     places = [place for place, part in enumerate(prompt.parts) if isinstance(part, TextPart)]
     place = places[-1] if places else len(prompt.parts)
-    return Prompt(prompt.system, (*prompt.parts[:place], *told, *prompt.parts[place:]))
+    return replace(prompt, parts=(*prompt.parts[:place], *told, *prompt.parts[place:]))
 
 
 class _Viewer:

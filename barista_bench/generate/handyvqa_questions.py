@@ -10,7 +10,7 @@ import msgspec
 from msgspec import field
 
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, WHOLE_VIDEO, Basis
 from barista_bench.generate.handyvqa_names import ClipNames
 from barista_bench.generate.handyvqa_statements import (
@@ -31,7 +31,7 @@ from barista_bench.generate.handyvqa_statements import (
 )
 from barista_bench.generate.nearby import place_words
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, find_overlapping
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, find_overlapping, noun_of, verb_of
 from barista_bench.generate.statements import Does, Seen, Statement
 from barista_bench.generate.wordings import plain_text
 from barista_bench.media.frame_choice import evenly_spaced
@@ -86,14 +86,21 @@ class Questions:
         for action in scene.actions:
             if halfway := clip_halfway(scene, (action.start + action.end) // 2):
                 clip, frame = halfway
-                right, *distractors = (
-                    Choice(texts[name], Does(name, frame))
-                    for name in dict.fromkeys((action.name, *texts))
-                    if texts[name] or name == action.name
-                )
+                names = [action.name]
+                for name in texts if texts[action.name] else ():
+                    is_wrong = texts[name] and Does(name, frame).truth(scene) is False
+                    if is_wrong and not any(self._is_like(name, other) for other in names[1:]):
+                        names.append(name)
+                right, *distractors = (Choice(texts[name], Does(name, frame)) for name in names)
                 during = tuple(index for index in clip.shown if action.start <= index < action.end)
                 conditions = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
                 yield self._candidate("action", clip, right, distractors, conditions)
+
+    def _is_like(self, first: str, second: str) -> bool:
+        """Return whether two actions could be one, such as lifting and raising a cup. Both would be wrong together."""
+        domain = self.scene.domain
+        same_verb = domain.same_verb(verb_of(first), verb_of(second))
+        return same_verb and domain.same_noun(noun_of(first), noun_of(second))
 
     # Process
 
@@ -300,7 +307,8 @@ class Questions:
                 slots = {"name": self.names.name(thing.id, clip, barred)}
                 candidate = self._candidate("state", clip, right, distractors, given, (thing.id,), slots=slots)
                 changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
-                yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
+                events = [f"{thing.id} from {frame}" for frame in changes] or [f"{thing.id} {sequence}"]
+                yield msgspec.structs.replace(candidate, event=FACTS.join(events))
 
     def _sequence_choice(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
         category = thing.category.lower()
@@ -343,7 +351,10 @@ class Questions:
                 given = (*self.names.conditions((thing.id,), clip, barred, frame), Seen(thing.id, frame))
                 arguments = clip, right, distractors, given, (thing.id,)
                 name = self.names.name(thing.id, clip, barred, frame)
-                yield self._candidate(f"location {end}", *arguments, slots={"name": name})
+                candidate = self._candidate(f"location {end}", *arguments, slots={"name": name})
+                place = right.statement  # a cup on a saucer is a saucer under a cup
+                event = " ".join(sorted((thing.id, place.other))) if isinstance(place, Placed) else ""
+                yield msgspec.structs.replace(candidate, event=event)
 
     def _moves(self) -> list[tuple[int, NamedObject]]:
         """Return the centres of clips that show how an object is touched or moves.

@@ -157,16 +157,24 @@ class Questions:
     def _hand_action(self, side: Side, frame: int) -> HandAction | None:
         """Return the action of a hand at a frame.
 
-        If there are several contacts, a contact with a part comes first, then the contact that ends soonest.
+        If there are several contacts, an object in the hand comes first, then a part, then the contact that
+        ends soonest.
         """
         contact_order, wholes = list(self.scene.domain.contacts), self.scene.wholes
         rows = [
-            (not wholes.get(use.thing.id), end - start, -contact_order.index(value), value, use.thing.id)
+            (
+                value != self.words.grip,
+                not wholes.get(use.thing.id),
+                end - start,
+                -contact_order.index(value),
+                value,
+                use.thing.id,
+            )
             for use in find_overlapping(self.scene.uses, frame, frame + 1)
             for value, start, end in use.contacts
             if use.side == side and start <= frame < end and value in contact_order
         ]
-        return min(rows)[3:] if rows else None
+        return min(rows)[4:] if rows else None
 
     def _is_sayable(self, left: HandAction | None, right: HandAction | None) -> bool:
         """Return whether a wrong answer can make this claim about two hands.
@@ -375,13 +383,20 @@ class Questions:
         """Return (predicate, id of the other object) for all places of an object in the video.
 
         Then follow the places of objects of its category, and of objects that its name could also mean (sugar for
-        milk). Places relative to a part of the object are left out, and so are places under something in a hand.
+        milk, but no substance for its carton). Places relative to a part of the object are left out, and so are places
+        under something in a hand.
         """
         spans = [
             span for span in self.scene.places if span.predicate in self.words.where and not self._is_pressed(span)
         ]
         alike = [span for span in spans if span.thing.category == thing.category]
-        others = [span for span in spans if self.scene.domain.same_noun(span.thing.category, thing.category)]
+        domain = self.scene.domain
+        others = [
+            span
+            for span in spans
+            if domain.same_noun(span.thing.category, thing.category)
+            and domain.is_divisible(span.thing.noun) == domain.is_divisible(thing.noun)
+        ]
         ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *others]
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]

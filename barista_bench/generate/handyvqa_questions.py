@@ -157,13 +157,14 @@ class Questions:
     def _hand_action(self, side: Side, frame: int) -> HandAction | None:
         """Return the action of a hand at a frame.
 
-        If there are several contacts, an object in the hand comes first, then a part, then the contact that
-        ends soonest.
+        If there are several contacts, a contact with a part comes first, then the contact that ends soonest. A mere
+        touch, which excludes no other contact, comes last: the towel in the hand before the wand that it wipes.
         """
-        contact_order, wholes = list(self.scene.domain.contacts), self.scene.wholes
+        contacts, wholes = self.scene.domain.contacts, self.scene.wholes
+        contact_order = list(contacts)
         rows = [
             (
-                value != self.words.grip,
+                not contacts[value].excludes,
                 not wholes.get(use.thing.id),
                 end - start,
                 -contact_order.index(value),

@@ -31,13 +31,15 @@ from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, causes, d
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose as make_diagnoses
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files import text_out
-from barista_bench.runs.ask.config import RunConfig, Shard, check_settings
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks, with_built_release
 from barista_bench.runs.ask.runner import run_config
+from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.run_folder import CONFIG_FILE, Place
+from barista_bench.runs.score.result_files import options_of_each
 from barista_bench.runs.score.results import summary_line
 from barista_bench.runs.score.samples import TaskOptions
-from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks, split_stopped
+from barista_bench.runs.score.scoring import ScoredRun, read_scored, score_tasks, split_stopped
 from barista_bench.stats import compare_runs
 from barista_bench.stats.tables import breakdown_table, comparison_table, headline_table, metric_table, with_labels
 from barista_bench.tables import Table, to_html, to_text

@@ -59,7 +59,7 @@ class VideoReward:
         descriptions: Sequence[str],
         references: Sequence[Video],
         *,
-        frames: int = All.sampling.frames,
+        frames: int = 16,
         generation: GenerationConfig = GREEDY,
     ) -> None:
         self._descriptions = list(dict.fromkeys(descriptions))
@@ -69,7 +69,7 @@ class VideoReward:
                 "Fix: give at least two of each"
             )
         self._model, self._frames, self._generation = model, frames, generation
-        self._task = All()
+        self._task = All(options={"shown_frames": frames})
         self._references = [self._raw_scores(video) for video in references]
 
     def __call__(self, video: Video, description: str) -> float:

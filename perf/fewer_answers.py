@@ -194,7 +194,7 @@ def golden_rows(folder: Path, count: int) -> Iterator[tuple[str, Callable[[np.ra
         first_set = next(iter(sets.values()))
         alike = {name: answers for name, answers in sets.items() if answers.keys() == first_set.keys()}
         for one, two in list(combinations(alike, 2))[:: max(1, len(alike) * (len(alike) - 1) // 8)]:
-            # An answer that the released code refused has no figures: it lists nothing.
+            # An answer that the released code refused has no metrics: it lists nothing.
             truths = {key: max(answers[key][2] for answers in alike.values()) for key in first_set}
             own, other = (
                 np.array([(part, whole or truths[key]) for key, (part, whole, _) in sorted(alike[name].items())])

@@ -135,7 +135,7 @@ Tracks = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
 def measure_track(pairs: Sequence[Pair], rounds: int) -> tuple[float, float, float]:
-    """Milliseconds a frame of one track of run lengths: J by definition, J, and all figures of the metric."""
+    """Milliseconds a frame of one track of run lengths: J by definition, J, and all numbers of the metric."""
     track: Tracks = [p.rles[0] for p in pairs], [p.rles[1] for p in pairs]
 
     def seconds(function: Callable[[], object]) -> float:
@@ -169,7 +169,7 @@ def main() -> None:
     for name, (slow, fast) in rows.items():
         target = f">= {_TARGETS[name]}x" if name in _TARGETS else ""
         print(f"{name:20} {slow:9.3f} ms {fast:9.3f} ms {slow / fast:7.1f}x  {target}")
-    print(f"J, F and all figures of a track of run lengths: {everything:.3f} ms a frame")
+    print(f"J, F and all numbers of a track of run lengths: {everything:.3f} ms a frame")
 
 
 if __name__ == "__main__":

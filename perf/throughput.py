@@ -1,12 +1,11 @@
 """Throughput of the transformers runner.
 
     python perf/throughput.py [--quick]                    a tiny model on the CPU, beside plainer ways
-    python perf/throughput.py --size 4b --architecture qwen3_vl  a GPU: random weights of a real size, by batch size
 
-On the CPU the same examples are asked in three ways, in turn: by `run` (batches, frames decoded ahead), one at a time
+The same examples are asked in three ways, in turn: by `run` (batches, frames decoded ahead), one at a time
 (decode, generate, next), and without overlap (decode everything, then generate in batches). Answers must be equal, the
 best of the rounds counts, and the table is of ratios. The videos are the real clips beside the repository where there
-are any, else a mini kitchen. See throughput_gpu.py for what the other mode measures.
+are any, else a mini kitchen.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
-from throughput_gpu import ARCHITECTURES, measure_batches
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.task import Task
@@ -33,56 +31,21 @@ from barista_bench.models.tiny import make_tiny_model
 from barista_bench.runs.ask.runner import run
 
 REAL = Path(os.environ.get("BARISTA_SHARED") or Path(__file__).resolve().parents[2] / "shared") / "real"
-TASK, BATCH = "relations", 8
+TASK, BATCH, NEW_TOKENS = "relations", 8, 32
 Answers = dict[str, str]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print a table."""
-    options = _options(arguments)
-    if options.size == "4b" or options.architecture:
-        measure_batches(
-            options.architecture or "qwen3_vl",
-            options.size,
-            device=options.device,
-            batch_sizes=options.batch_sizes,
-            examples=options.examples or (8 if options.quick else 96),
-            new_tokens=options.new_tokens,
-        )
-        return
-    with tempfile.TemporaryDirectory() as scratch:
-        count, rounds = (12, 1) if options.quick else (48, 3)
-        compare(Path(scratch), options.examples or count, options.new_tokens, rounds)
-
-
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--size", choices=("tiny", "4b"), default="tiny", help="4b needs a GPU of 24 GB or more")
-    parser.add_argument(
-        "--architecture", choices=sorted(ARCHITECTURES), help="of random weights; qwen3_vl needs torchvision"
-    )
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--batch-sizes", nargs="+", type=_batch_size, default=[1, 2, 4, 8, 16, 32, "auto"])
-    parser.add_argument("--examples", type=_positive, help="how many")
-    parser.add_argument("--new-tokens", type=_positive, default=32, help="of each answer")
     parser.add_argument("--quick", action="store_true", help="few examples, one round")
     options = parser.parse_args(arguments)
-    if options.size == "4b" and not options.device.startswith("cuda"):
-        parser.error("--size 4b needs a CUDA GPU; leave --size out for the CPU")
-    return options
+    with tempfile.TemporaryDirectory() as scratch:
+        count, rounds = (12, 1) if options.quick else (48, 3)
+        compare(Path(scratch), count, rounds)
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of 1 or more")
-    return int(text)
-
-
-def _batch_size(text: str) -> int | str:
-    return text if text == "auto" else _positive(text)
-
-
-def compare(scratch: Path, count: int, new_tokens: int, rounds: int) -> None:
+def compare(scratch: Path, count: int, rounds: int) -> None:
     """The tiny model on the CPU: `run` beside plainer ways."""
     torch.set_num_threads(1)  # tiny tensors gain nothing from more, and decoding needs a core
     release, data = REAL, scratch / "data"
@@ -94,14 +57,14 @@ def compare(scratch: Path, count: int, new_tokens: int, rounds: int) -> None:
     task = get_task("barista", TASK)
     examples = open_examples(data, "barista", TASK, root=release)
     model = TransformersModel.load(str(folder), device="cpu", batch_size=BATCH)
-    config = GenerationConfig(temperature=0, max_new_tokens=new_tokens)
+    config = GenerationConfig(temperature=0, max_new_tokens=NEW_TOKENS)
     runs: list[dict[str, float]] = []
 
     def ours() -> tuple[float, Answers]:
         out = scratch / f"run-{len(runs)}"
         session = run(
             data, out, task=(TASK,), model=str(folder), device="cpu", root=release, repetitions=1, batch_size=BATCH,
-            temperature=0.0, max_new_tokens=new_tokens,
+            temperature=0.0, max_new_tokens=NEW_TOKENS,
         )  # fmt: skip
         runs.append(session.seconds)
         return session.seconds["total"] - session.seconds["load"], _read_log(out / TASK / "samples.jsonl")
@@ -122,7 +85,7 @@ def compare(scratch: Path, count: int, new_tokens: int, rounds: int) -> None:
     base = best["run: batches, frames ahead"]
     waiting = min(times["wait"] / (times["wait"] + times["generate"]) for times in runs)
     videos = "real clips" if release == REAL else "a mini kitchen"
-    print(f"{len(examples)} examples of {TASK} from {videos}, {new_tokens} tokens each")
+    print(f"{len(examples)} examples of {TASK} from {videos}, {NEW_TOKENS} tokens each")
     print("| way | x the time of `run` |\n|:--|--:|")
     print("\n".join(f"| {name} | {seconds / base:.2f} |" for name, seconds in best.items()))
     print(f"the model waits for frames {waiting:.0%} of the time of `run`")

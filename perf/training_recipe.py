@@ -107,7 +107,7 @@ def measure_recipe(training_set: TrainingSet) -> str:
 
 
 def row(training_set: TrainingSet, untrained: ScoredRun, prior: ScoredRun, trained: Sequence[ScoredRun]) -> str:
-    """A row of the table. Differences are those of the training with the median figure."""
+    """A row of the table. Differences are those of the training with the median score."""
     least, median, most = sorted(trained, key=primary)
     cells = [training_set.name, str(training_set.steps), f"{primary(untrained):.3f}", f"{primary(prior):.3f}"]
     cells.append(f"{primary(median):.3f} ({primary(least):.3f} to {primary(most):.3f})")

@@ -303,3 +303,20 @@ def axe(made_once: MadeOnce) -> str:
         script = archive.extractfile("package/axe.min.js")
         assert script is not None
         return script.read().decode()
+
+
+@pytest.fixture
+def decode_count(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """The number of frames that `LazyFrames` has decoded so far."""
+    from barista_bench.media import lazy_frames
+
+    decoded: list[int] = []
+    read = lazy_frames.read_frames
+
+    def counted(path: str, indices: tuple[int, ...], *, backend: str) -> object:
+        images = read(path, indices, backend=backend)
+        decoded.extend(indices)
+        return images
+
+    monkeypatch.setattr(lazy_frames, "read_frames", counted)
+    return lambda: len(decoded)

@@ -22,7 +22,7 @@ from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.statistics import SumStatistics, fraction
 from barista_bench.core.task import Example, Explanation, Fields, FrameRef, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.media.video.readers import video_facts
 from barista_bench.scene_graph import Problem

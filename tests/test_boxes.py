@@ -1,11 +1,15 @@
 """Boxes: one place converts them, and there and back is the same box."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 from hypothesis import given, strategies as st
 
+from barista_bench.benchmarks import parse_pairs
+from barista_bench.benchmarks.tog_bench.columns import TogSampling
 from barista_bench.core.boxes import (
     BOX_ORDERS,
     LARGEST,
@@ -17,6 +21,8 @@ from barista_bench.core.boxes import (
     to_grid,
     write_box,
 )
+from barista_bench.core.options import MAX_NUMBER, Option
+from barista_bench.errors import ConfigError
 
 WIDTH, HEIGHT = 1280, 720
 FORMATS = [BoxFormat(order, scale) for order in BOX_ORDERS for scale in (1000, 1, None)]
@@ -95,3 +101,76 @@ def test_a_box_with_one_unusable_number_is_none(bad: object, index: int) -> None
     values[index] = bad
     others = (None, "1234", 4, [], [1, 2, 3], [1, 2, 3, 4, 5], {1: 0, 2: 0, 3: 0, 4: 0})  # no list of four
     assert [four_numbers(each) for each in (values, *others)] == [None] * 8
+
+
+ANY = Option(0.5, "anything", "scores")
+WHOLE = Option(1, "how many", "prompt")
+
+
+@pytest.mark.parametrize(
+    ("value", "only_whole"),
+    [
+        *(
+            (value, False)
+            for value in (float("inf"), -float("inf"), float("nan"), 10**400, -(10**400), True, None, [1])
+        ),
+        *((value, True) for value in (10**5000, -MAX_NUMBER, MAX_NUMBER, 1.0)),
+    ],
+    ids=type,
+)
+def test_a_number_that_no_run_file_could_hold_is_refused_by_name(value: object, only_whole: bool) -> None:
+    with pytest.raises(ConfigError, match=r"option count is .*give --option count=VALUE, a whole number: how many"):
+        WHOLE.checked("count", value)
+    if not only_whole:
+        with pytest.raises(ConfigError, match=r"option threshold is .*--option threshold=VALUE, a number: anything"):
+            ANY.checked("threshold", value)
+
+
+@given(st.integers(-(2**62), 2**62))
+def test_whole_numbers_are_taken_where_numbers_are_wanted(value: int) -> None:
+    assert WHOLE.checked("count", value) == value
+    assert ANY.checked("threshold", value) == float(value)
+
+
+@pytest.mark.parametrize(
+    "pairs", [["a=1", "a=2"], ["a.b=1", "a=2"], ["a=2", "a.b=1"], ["a.b=1", "a.b=2"], ["=3"], ["a"], ["=" * 5000]]
+)
+def test_pairs_that_contradict_each_other_or_name_nothing_are_refused(pairs: list[str]) -> None:
+    with pytest.raises(ConfigError, match=r"Fix") as caught:
+        parse_pairs(pairs)
+    assert len(str(caught.value)) < 400
+    with pytest.raises(ConfigError, match=r"rate is nan.*Fix"):
+        TogSampling().with_overrides({"rate": float("nan")})
+
+
+def test_a_pair_may_be_said_twice_and_an_absurd_value_is_text() -> None:
+    assert parse_pairs(["a=1", "a=1", "b.c=x"]) == {"a": 1, "b": {"c": "x"}}
+    deep, long = "[" * 100_000, "9" * 6000
+    assert parse_pairs([f"a={deep}", f"b={long}"]) == {"a": deep, "b": long}
+
+
+# Of a process of its own, which a crash ends alone. Types are new each time, since only the first use of one is unsafe.
+PROGRAM = """
+import sys, threading
+from barista_bench.core.example import TypedFields
+
+def read_at_once(kind, barrier):
+    barrier.wait()
+    assert kind.read({"part": {"row": 1}, "parts": [{"row": 2}]}).parts[0].row == 2
+
+sys.setswitchinterval(1e-6)
+for _ in range(1000):
+    part = type("Part", (TypedFields,), {"__annotations__": {"row": int}})
+    kind = type("Kind", (TypedFields,), {"__annotations__": {"part": part, "parts": list[part]}})
+    barrier = threading.Barrier(4)
+    threads = [threading.Thread(target=read_at_once, args=(kind, barrier)) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+print("read")
+"""
+
+
+@pytest.mark.full
+def test_threads_may_be_the_first_to_read_a_column_at_the_same_time() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    assert done.stdout == "read\n", (done.returncode, done.stderr[-500:])

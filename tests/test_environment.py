@@ -57,7 +57,7 @@ def test_what_a_user_exports_is_gone_before_a_library_reads_it(tmp_path: Path) -
 
 @pytest.mark.full
 def test_tests_that_talk_to_a_stand_in_pass_whatever_is_exported(tmp_path: Path) -> None:
-    files = ("tests/hub/test_pushing.py", "tests/test_hub_archives.py", "tests/test_sources.py", "tests/test_cli.py")
+    files = ("tests/hub/test_pushing.py", "tests/test_archives.py", "tests/test_sources.py", "tests/test_cli.py")
     chosen = ("-p", "no:cacheprovider", "-m", "not full and not integration", "-x")
     done = _with_exports("-m", "pytest", *chosen, *files, home=tmp_path)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -12,7 +12,8 @@ import pytest
 from barista_bench.files import file_cache, hashes
 from barista_bench.files.hashes import file_sha256
 from barista_bench.media.video import index
-from barista_bench.media.video.index import build_index, stamp_of, video_index
+from barista_bench.media.video.index import build_index, video_index
+from barista_bench.media.video.opening import stamp_of
 from tests.video_samples import render
 
 Settle = Callable[[Path], os.stat_result]

@@ -14,7 +14,7 @@ from barista_bench.errors import ConfigError, VideoError
 from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.media.video import BACKENDS, FrameIndexError, open_reader, read_frames, video_facts
 from barista_bench.media.video.frame_folder import frame_files, video_sha256
-from barista_bench.media.video.index import stamp_of
+from barista_bench.media.video.opening import stamp_of
 from tests.video_samples import HEIGHT, WIDTH, paint, painted_index, render
 
 

@@ -11,7 +11,7 @@ from datasets import Dataset, Features, IterableDataset, List, Value
 
 from barista_bench.errors import DataError, VideoError
 from barista_bench.media.frames import VideoFrames, link_frames, plain_feature
-from barista_bench.media.lazy_frames import LazyFrames, decode_count
+from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.media.video import FrameIndexError
 from tests.video_samples import Samples, painted, painted_index
 
@@ -43,7 +43,7 @@ def linked(plain, root):
 
 
 @pytest.fixture
-def untouched():
+def untouched(decode_count):
     """Fails the test where a frame is decoded in it."""
     before = decode_count()
     yield
@@ -76,7 +76,7 @@ def test_pixels_are_those_of_the_frames_asked_for(linked):
     assert (Path(linked[0]["frames"].path).is_absolute(), linked[0]["frames"].video) == (True, "cfr.mp4")
 
 
-def test_one_image_decodes_one_frame(linked):
+def test_one_image_decodes_one_frame(linked, decode_count):
     before = decode_count()
     frames = linked[2]["frames"]
     assert painted_index(frames[-1]) == 119
@@ -110,7 +110,7 @@ def _mean_index(row):
 
 
 @pytest.mark.full
-def test_map_and_filter_in_two_processes_decode_in_the_workers(linked):
+def test_map_and_filter_in_two_processes_decode_in_the_workers(linked, decode_count):
     linked[0]["frames"].array()  # the parent holds an open reader when it forks
     before = decode_count()
     mapped = linked.map(_mean_index, num_proc=2)
@@ -119,7 +119,7 @@ def test_map_and_filter_in_two_processes_decode_in_the_workers(linked):
     assert decode_count() == before
 
 
-def test_streams_are_lazy_and_exact(plain, root):
+def test_streams_are_lazy_and_exact(plain, root, decode_count):
     before = decode_count()
     stream = link_frames(plain.to_iterable_dataset(num_shards=2), root=root)
     frames = [row["frames"] for row in stream]
@@ -135,7 +135,7 @@ def test_a_stream_without_known_features_is_refused_with_the_remedy(plain):
 
 
 @pytest.mark.parametrize("form", ["numpy", "torch"])
-def test_array_formats_hold_the_pixels_of_the_rows_read(linked, form):
+def test_array_formats_hold_the_pixels_of_the_rows_read(linked, form, decode_count):
     pytest.importorskip(form)
     before = decode_count()
     formatted = linked.with_format(form)

@@ -11,7 +11,7 @@ import pytest
 from barista_bench.annotate.project import open_project, start, track_notes
 from barista_bench.errors import DataError, VideoError
 from barista_bench.media.video import open_reader, pyav_reader
-from barista_bench.media.video.index import open_video
+from barista_bench.media.video.opening import open_video
 from barista_bench.media.video.pyav_reader import PyavReader
 from barista_bench.media.video.remuxing import check_mp4, remux
 

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from barista_bench.aids.graph_rows import Box, BoxRow, RelationRow, Span, VideoRows
 from barista_bench.aids.levels import Level
 from barista_bench.benchmarks.barista.change_detection import PART_OF, POSITION
@@ -15,6 +17,7 @@ from barista_bench.benchmarks.barista.relation_answers import RelationInputs
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.example import GraphEvidence
 from barista_bench.core.task import Example
+from barista_bench.scene_graph.coverage import frame_ranges
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED
 
 Frames = tuple[int, ...]
@@ -204,7 +207,6 @@ def _is_shown(scene: Scene) -> bool:
 
 
 def _states_of_instances(scene: Scene) -> Iterator[Fact]:
-    """Yield the states of all objects to which a phrase may refer."""
     (frame,), labels = scene.frames, instance_labels(scene)
     for row in scene.video.states:
         if row.object_id in labels and row.span[0] <= frame < row.span[1]:
@@ -213,7 +215,6 @@ def _states_of_instances(scene: Scene) -> Iterator[Fact]:
 
 
 def _relations_of_instances(scene: Scene) -> Iterator[Fact]:
-    """Yield the relations of all objects to which a phrase may refer."""
     (frame,), labels = scene.frames, instance_labels(scene)
     for row in scene.video.relations:
         if {row.source_id, row.target_id} & labels.keys() and _find_holding_spans(scene, row):
@@ -270,17 +271,8 @@ def _contacts(scene: Scene) -> Iterator[Fact]:
                 busy.update(range(*part))
                 yield _relation(row, part)
         for low, high in scene.video.seen(scene.span, hand_id):
-            for part in _runs([frame for frame in range(low, high) if frame not in busy]):
+            for part in frame_ranges(np.array([frame for frame in range(low, high) if frame not in busy])):
                 yield Fact((hand,), (0, " touches nothing at all"), part, (hand_id, "nothing", str(part)))
-
-
-def _runs(frames: Sequence[int]) -> Iterator[Span]:
-    """Yield each run of consecutive frames as a span."""
-    start = 0
-    for index in range(1, len(frames) + 1):
-        if index == len(frames) or frames[index] != frames[index - 1] + 1:
-            yield frames[start], frames[index - 1] + 1
-            start = index
 
 
 def _relations_of_object(scene: Scene) -> Iterator[Fact]:
@@ -312,13 +304,11 @@ def _verb(value: str) -> str:
 
 
 def _find_holding_spans(scene: Scene, row: RelationRow) -> list[Span]:
-    """Return the parts of the scene where a relation holds and both its objects have a box."""
     part = _common(row.span, scene.span)
     return scene.video.seen(part, row.source_id, row.target_id) if part else []
 
 
 def _activities(scene: Scene) -> Iterator[Fact]:
-    """Yield the activities in the scene. A span includes the last frame of its activity."""
     for row in scene.video.activities:
         part = _common((row.span[0], row.span[1] + 1), scene.span)
         if part and row.name:

@@ -67,7 +67,6 @@ def _exchanged_instances(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | N
 
 
 def _grid(box: Box, scene: Scene) -> list[int]:
-    """Convert a box in pixels to the grid of the example's true boxes."""
     scale = reference_scale(scene.example.target)
     return [round(value * scale / GRID) for value in to_grid(box, *scene.video.size)]
 
@@ -133,7 +132,6 @@ def _exchanged_names(level: Level, scene: Scene, needed: Sequence[Fact]) -> Fals
 
 
 def _names(level: Level, scene: Scene) -> set[str]:
-    """Return the names of the video that can replace a name of this level."""
     if level == "activities":
         return {row.name for row in scene.video.activities if row.name}
     names = {row.category for rows in scene.video.boxes.values() for row in rows}
@@ -151,7 +149,6 @@ def _exchange(example: Example, said: Iterable[str], names: set[str]) -> dict[st
 
 
 def _other_ends(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """Rename the objects that have a relation with the described object."""
     said = {name for fact in needed for name in fact.names if name.lower() not in HANDS}
     free = _names("relations", scene) - {scene.example.label}
     renamed = _exchange(scene.example, said, free)

@@ -6,14 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from barista_bench.errors import DataError
+from barista_bench.scene_graph.coverage import frame_ranges
 
 Box = tuple[float, float, float, float]
 """Corners (x0, y0, x1, y1) in pixels."""
@@ -91,8 +92,7 @@ class VideoRows:
         for other in object_ids[1:]:
             known = set(self.frames_of.get(other, []))
             frames = [frame for frame in frames if frame in known]
-        breaks = [0, *(index for index, (a, b) in enumerate(pairwise(frames), start=1) if b != a + 1), len(frames)]
-        return [(frames[low], frames[high - 1] + 1) for low, high in pairwise(breaks) if low < high]
+        return frame_ranges(np.array(frames, dtype=np.int64))
 
 
 def read_graph_rows(data: str | Path, video_ids: Collection[str]) -> dict[str, VideoRows]:

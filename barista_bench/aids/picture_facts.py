@@ -76,7 +76,6 @@ def _frame(frame: int) -> Fact:
 
 
 def _other_frames(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
-    """Return as many random frames of the video as in `needed`."""
     shown = {frame for fact in needed for frame in range(fact.span[0] - WINDOW, fact.span[1] + WINDOW)}
     others = [frame for frame in range(scene.video.frame_count) if frame not in shown]
     others.sort(key=lambda frame: content_digest(scene.example.example_id, frame))
@@ -84,7 +83,6 @@ def _other_frames(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
 
 
 def _zoom(scene: Scene) -> list[Fact]:
-    """Return the parts of the first and last frames that show the objects of the evidence."""
     width, height = scene.video.size
     parts = []
     for frame in dict.fromkeys((scene.frames[0], scene.frames[-1])):
@@ -111,7 +109,6 @@ def _part(frame: int, box: Box) -> Fact:
 
 
 def _other_parts(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
-    """Return equally large parts elsewhere on the same frames."""
     others = []
     for fact in needed:
         evidence = [each.box for each in needed if each.box and each.span == fact.span]
@@ -124,7 +121,6 @@ def _other_parts(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
 
 
 def _marks(scene: Scene) -> list[Fact]:
-    """Return all objects of the first and last frames, numbered in the order of the file."""
     return [
         Fact((row.category,), (f"{number}: ", 0), (frame, frame + 1), (row.object_id, str(frame)), row.box)
         for frame in dict.fromkeys((scene.frames[0], scene.frames[-1]))

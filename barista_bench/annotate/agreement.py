@@ -114,7 +114,6 @@ def _masks(video: VideoFiles) -> dict[int, dict[CategorizedObject, Rle]]:
 def _pairs_by_overlap(
     frames: Sequence[tuple[Mapping[CategorizedObject, Rle], Mapping[CategorizedObject, Rle]]],
 ) -> dict[CategorizedObject, CategorizedObject]:
-    """Pair the objects of the two annotators by the total overlap of their masks."""
     names, other_names = (sorted({name for frame in frames for name in frame[side]}) for side in (0, 1))
     shared = np.zeros((len(names), len(other_names)))
     for mine, theirs in frames:

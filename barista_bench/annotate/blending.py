@@ -119,7 +119,6 @@ def _lengths(vectors: Plane) -> Plane:
 
 
 def _correct_drift(positions: Plane, identity: Plane, keyframe: Gray, gray: Gray, flow: cv2.DISOpticalFlow) -> Plane:
-    """Correct positions by the remaining flow between the mapped keyframe and the frame, to prevent drift."""
     left_over = flow.calc(gray, sample(keyframe, positions), None)
     corrected = sample(positions, identity + left_over)
     gain = _difference(keyframe, positions, gray) - _difference(keyframe, corrected, gray)

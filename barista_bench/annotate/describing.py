@@ -234,7 +234,6 @@ def _described_file(
 
 
 def _claims(answer: _KeyframeAnswer, names: list[str]) -> Iterator[records.Claim]:
-    """Return the claims about the numbered objects, in words that are valid in a file of layers."""
     names_by_mark = dict(enumerate(names, start=1))
     items: list[_AnsweredAttribute | _AnsweredRelation] = [*answer.attributes, *answer.relations]
     for item in items:

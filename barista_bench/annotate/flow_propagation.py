@@ -98,7 +98,6 @@ class FlowPropagator:
 def _stretch_masks(
     frames: FrameReader, span: range, left: KnownObjects, right: KnownObjects, coloured: frozenset[str]
 ) -> Iterator[FrameMasks]:
-    """Yield the masks on all frames of a stretch; see `blend_frames`."""
     working = WorkingFrames(frames, span, in_colour=bool(coloured))
     tables = _colour_tables(working, span, left, right, coloured)
     for frame, blends in blend_frames(working, span, left, right):
@@ -175,7 +174,6 @@ def _weaken_absences(
 
 
 def _view_from(frames: FrameReader, start: int, end: int, objects: KnownObjects) -> tuple[WorkingFrames, KeyframeView]:
-    """Return frame `end` computed from frame `start`, which may be before or after it."""
     span = range(min(start, end), max(start, end) + 1)
     working = WorkingFrames(frames, span)
     (view,) = deque(views_from_keyframe(working, span if start < end else span[::-1], objects), maxlen=1)

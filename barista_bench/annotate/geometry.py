@@ -16,7 +16,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.annotate.records import AcceptedKeyframe, Claim, Layers, Range, TrackLine, extend_ranges
+from barista_bench.annotate.records import AcceptedKeyframe, Claim, Layers, Range, TrackLine
+from barista_bench.scene_graph.coverage import extend_ranges
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle, decode_mask, mask_boxes
 

@@ -181,7 +181,6 @@ def _clip_area(area: Area, width: int, height: int) -> Area:
 
 
 def _cut(crop: NDArray[np.uint8], marks: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return True for each pixel inside, by the certain and likely marks."""
     clicked = marks == cv2.GC_FGD
     is_likely = clicked | (marks == cv2.GC_PR_FGD)
     if is_likely.all() or not is_likely.any():  # nothing to separate

@@ -75,7 +75,6 @@ def _gray(picture: NDArray[np.uint8]) -> Gray:
 
 
 def _carry(grays: Sequence[Gray], masks: Mapping[str, Rle]) -> list[dict[str, Rle]]:
-    """Propagate the masks of the first frame to each later frame in turn."""
     carried: list[dict[str, Rle]] = [{} for _ in grays]
     for name, rle in masks.items():
         for place, moved in zip(carried, _move(grays, rle), strict=True):

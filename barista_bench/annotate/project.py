@@ -3,13 +3,11 @@
     project.json, vocabulary.yaml     settings that people may edit, the videos, the controlled vocabulary
     <video>/signal.json ...           files written by `stages` and `decisions`; the records are in `records`
 
-Every file is written completely or not at all, so that a killed command leaves the old file or the new file. One frame
-of tracks.jsonl can be read without reading the others: the positions of all lines are determined once per file.
+Every file is written completely or not at all, so that a killed command leaves the old file or the new file.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,25 +15,23 @@ from functools import lru_cache, partial
 from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
-import numpy as np
-from cachetools import LRUCache
 from filelock import FileLock, Timeout
-from numpy.typing import NDArray
 
 from barista_bench.annotate import records
 from barista_bench.annotate.identities import Identities
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.file_cache import FileStamp, read_cached
+from barista_bench.files.file_cache import FileStamp
 from barista_bench.files.owned_folders import check_place
-from barista_bench.files.reading import confine, read_bounded, read_json_lines, valid_video_id
+from barista_bench.files.paths import confine, valid_video_id
+from barista_bench.files.reading import read_bounded, read_json_lines
 from barista_bench.files.writing import write_whole
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.media.video.index import VIDEO_SUFFIXES, track_note
+from barista_bench.media.video.opening import VIDEO_SUFFIXES, track_note
 from barista_bench.media.video.pyav_reader import PyavReader
 from barista_bench.media.video.remuxing import REENCODE, check_mp4
 from barista_bench.scene_graph import domain
@@ -167,7 +163,6 @@ class VideoFiles(NamedTuple):
         return self.file(kind).is_file()
 
     def read(self, kind: type[RecordT]) -> RecordT:
-        """Read a record from the video's folder. Raises DataError."""
         return records.read_record(self.file(kind), kind)
 
     def write(self, record: records.ProjectRecord) -> None:
@@ -191,11 +186,9 @@ class VideoFiles(NamedTuple):
         return {keyframe.frame: keyframe.segment for keyframe in self.read(records.KeyframesFile).keyframes}
 
     def prompts(self) -> list[records.MaskPrompt]:
-        """Return the prompts for mask proposals."""
         return self.read(records.PromptsFile).prompts if self.has(records.PromptsFile) else []
 
     def segments(self) -> list[records.Range]:
-        """Return the stretches of contact; empty until they are known."""
         return self.read(records.SegmentsFile).segments if self.has(records.SegmentsFile) else []
 
     def links(self) -> list[records.Boundary]:
@@ -203,9 +196,8 @@ class VideoFiles(NamedTuple):
 
     def accepted_layers(self) -> records.Layers:
         """Return the layers that people have accepted so far."""
-        return (
-            self.read(records.AcceptedLayersFile).layers if self.has(records.AcceptedLayersFile) else records.Layers()
-        )
+        kind = records.AcceptedLayersFile
+        return self.read(kind).layers if self.has(kind) else records.Layers()
 
     def edits(self) -> list[records.SignedEdit]:
         """Return all edits of identities in order, including undone edits."""
@@ -255,7 +247,8 @@ def _read_accepted(path: Path, stamp: FileStamp | None, source: VideoSource) -> 
 
 def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path | str, remedy: str = "restore the file") -> None:
     """Raise DataError, with the file's name, for a mask without the video's size, before native code reads it."""
-    for rle in (masks := list(rles)):
+    masks = list(rles)
+    for rle in masks:
         if rle.size != (source.height, source.width):
             what = f"a mask of {rle.size[1]}x{rle.size[0]} px, the video has {source.width}x{source.height}"
             raise DataError(f"{path}: {what}. Fix: {remedy}")
@@ -304,9 +297,9 @@ def start(
     target = check_place(folder)
     if (target / PROJECT_FILE).exists():
         raise ConfigError(f"{folder}: already contains a project. Fix: run it, or choose another folder")
-    words = read_bounded(vocabulary, domain.MAX_BYTES, remedy="name a domain file") if vocabulary else None
-    if words is None:
-        words = resources.files(domain.__package__).joinpath("domain.yaml").read_bytes()
+    packaged = resources.files(domain.__package__).joinpath("domain.yaml")
+    remedy = "name a domain file"
+    words = read_bounded(vocabulary, domain.MAX_BYTES, remedy=remedy) if vocabulary else packaged.read_bytes()
     names = list(_video_files(videos))
     if not names:
         raise DataError(f"{videos}: no video in it. Fix: name the folder of the .mp4 files, or of a release")
@@ -365,8 +358,7 @@ def _video_files(videos: Path) -> Iterator[tuple[str, str]]:
     """Yield id and path (relative to the folder) of each file that looks like a video, sorted by path."""
     if not videos.is_dir():
         raise DataError(f"{videos}: no such folder. Fix: name the folder of the videos")
-    entries = sorted(chain(videos.iterdir(), videos.glob(f"*/{VIDEO_FILE}")))
-    for path in entries:
+    for path in sorted(chain(videos.iterdir(), videos.glob(f"*/{VIDEO_FILE}"))):
         if path.is_file() and path.suffix.casefold() in VIDEO_SUFFIXES:
             is_release = path.parent != videos
             yield (path.parent.name if is_release else path.stem), path.relative_to(videos).as_posix()
@@ -393,61 +385,13 @@ def _probe_video(videos: Path, file: str) -> VideoSource | str:
             if damaged := frames.undecodable():
                 what = f"{len(damaged)} of {len(frames)} frames cannot be decoded, the first is {damaged[0]}"
                 raise DataError(f"{path}: {what}. Fix: {REENCODE}")
-            width, height = frames.size
-            return VideoSource(
-                file=file,
-                sha256=video_sha256(path, across_processes=True),
-                width=width,
-                height=height,
-                frames=len(frames),
-                fps=frames.fps,
-            )
+            sha256, (width, height) = video_sha256(path, across_processes=True), frames.size
+            count, fps = len(frames), frames.fps
+            return VideoSource(file=file, sha256=sha256, width=width, height=height, frames=count, fps=fps)
     except DataError as error:
         return str(error)
 
 
-_CHUNK = 2**22
-
-
 def file_stamp(path: Path) -> FileStamp | None:
-    """Return a stamp that changes when a file is replaced; None if the file does not exist."""
+    """Return a stamp that changes when a file is replaced; None without the file."""
     return FileStamp.of(path) if path.is_file() else None
-
-
-class TrackIndex:
-    """Looks up the tracks of several videos by frame. A rewritten file is indexed again."""
-
-    def __init__(self) -> None:
-        self._starts: LRUCache[tuple[Path, FileStamp], NDArray[np.int64]] = LRUCache(8)
-        self._lock = threading.Lock()
-
-    def line(self, video: VideoFiles, frame: int) -> records.TrackLine | None:
-        """Return a frame's masks; None if the video has no tracks yet. Raises DataError if the file lacks the frame."""
-        path = video.file(records.TrackLine)
-        try:
-            with path.open("rb") as file:
-                starts = self._starts_of(path, file)
-                file.seek(int(starts[min(frame + 1, len(starts) - 1)]))  # the first line is the provenance
-                line = file.readline(MOST_TRACK_LINE)
-        except FileNotFoundError:
-            return None
-        track = decode_track(line, f"{path}: frame {frame}", video.source)
-        if track.frame != frame:
-            raise DataError(f"{path}: frame {frame} is not in its line. Fix: {REMAKE}")
-        return track
-
-    def _starts_of(self, path: Path, file: BinaryIO) -> NDArray[np.int64]:
-        key = path, FileStamp.of(file.fileno())
-        with self._lock:
-            if key not in self._starts:
-                self._starts[key] = read_cached(
-                    *key, "lines", np.ndarray, lambda: np.concatenate(([0], *_line_ends(file)))
-                )
-            return self._starts[key]
-
-
-def _line_ends(file: BinaryIO) -> Iterator[NDArray[np.int64]]:
-    position = 0
-    while chunk := file.read(_CHUNK):
-        yield np.flatnonzero(np.frombuffer(chunk, np.uint8) == ord("\n")) + position + 1
-        position += len(chunk)

@@ -145,15 +145,4 @@ class CopyNearest:
         later = bisect_left(mentions, frame, key=lambda mention: mention.frame)
         before, after = mentions[max(later - 1, 0)], mentions[min(later, len(mentions) - 1)]
         nearest = min(before, after, key=lambda mention: abs(mention.frame - frame))
-        if nearest.rle is None:
-            return None
-        rle = self._move(nearest, after if nearest is before else before, frame)
-        return None if is_empty(rle) else PropagatedMask(rle, 1 / (1 + abs(nearest.frame - frame)))
-
-    def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
-        """Return the mask for a frame: here the nearest mask unchanged.
-
-        `other` is the mention on the other side of the frame. If there is none, it is the nearest mention again.
-        """
-        assert nearest.rle is not None
-        return nearest.rle
+        return None if nearest.rle is None else PropagatedMask(nearest.rle, 1 / (1 + abs(nearest.frame - frame)))

@@ -327,7 +327,6 @@ class Proposer:
     def _carry_objects(
         self, frames: FrameReader, keyframe: AcceptedKeyframe, frame: int, categories: Mapping[str, str]
     ) -> Iterator[Proposal]:
-        """Yield the objects of an earlier keyframe of the segment, propagated to this frame."""
         keyframe_masks = {keyframe.frame: {name: mask.rle for name, mask in keyframe.masks.items()}}
         if frame - keyframe.frame > self.propagator.reach(frames.fps):
             return

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import as_utf8, read_bounded
@@ -39,9 +37,6 @@ class ProjectRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """
 
     FILE: ClassVar[str]
-
-
-# ---------------------------------------------------------------- files of a video
 
 
 class Provenance(ProjectRecord, frozen=True, kw_only=True):
@@ -321,9 +316,6 @@ class AcceptedLayersFile(ProjectRecord, frozen=True, kw_only=True):
     layers: Layers
 
 
-# ---------------------------------------------------------------- edits.jsonl
-
-
 class Merge(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="merge"):
     """The tracks `objects` show the same object as the track `into`."""
 
@@ -359,33 +351,6 @@ class SignedEdit(ProjectRecord, frozen=True, kw_only=True):
     FILE = "edits.jsonl"
     by: str
     edit: Edit
-
-
-# ---------------------------------------------------------------- ranges
-
-
-def frame_ranges(frames: NDArray[np.integer[Any]]) -> list[tuple[int, int]]:
-    """Return half-open ranges of the frames, which must be sorted.
-
-    >>> frame_ranges(np.array([3, 4, 5, 9]))
-    [(3, 6), (9, 10)]
-    """
-    parts = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
-    return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
-
-
-def extend_ranges(ranges: list[Range], start: int, end: int, gap: float) -> None:
-    """Add a range after all others.
-
-    If at most `gap` frames lie between it and the last range, extend the last range.
-    """
-    if ranges and start - ranges[-1][1] <= gap:
-        ranges[-1] = (ranges[-1][0], end)
-    else:
-        ranges.append((start, end))
-
-
-# ---------------------------------------------------------------- reading and writing
 
 
 def digest(*values: object) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from pycocotools import mask as coco_mask
 
 from barista_bench.annotate.records import Doubt, TrackedMask, TrackLine
-from barista_bench.scene_graph.masks import mask_boxes
+from barista_bench.scene_graph.masks import Rle, mask_boxes, mask_ious
 
 _MOST = 100
 """Maximum number of frames per video."""
@@ -55,7 +55,6 @@ def doubtful_frames(
 
 
 def _doubts(tracks: Iterable[TrackLine], width: int, height: int) -> Iterator[list[Doubt]]:
-    """Yield the doubts of each frame in turn."""
     areas: dict[str, float] = {}
     inside: dict[str, bool] = {}
     is_first = True
@@ -96,10 +95,8 @@ def with_agreement(
 
 
 def _iou(mask: TrackedMask, other: TrackedMask | None, size: tuple[int, int]) -> float:
-    if other is None:
-        return 0.0
-    first, second = ({"size": [*size[::-1]], "counts": item.counts.encode("ascii")} for item in (mask, other))
-    return round(float(coco_mask.iou([first], [second], [0])[0, 0]), 4)
+    first, *seconds = (Rle(item.counts, size[::-1]) for item in (mask, other) if item)
+    return round(float(mask_ious([first], seconds)[0, 0]), 4) if seconds else 0.0
 
 
 def _doubt(frame: int, name: str, doubt: float, why: str) -> Doubt:

@@ -15,7 +15,7 @@ from barista_bench.annotate.records import KeyframesFile, ProjectRecord
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, AnnotationStage
 from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
 from barista_bench.errors import BaristaError, ConfigError, ModelError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.files.writing import write_whole
 
 

@@ -249,7 +249,6 @@ class _Tracking:
         self._session.obj_with_new_inputs = numbers
 
     def _run(self, frame: int, image: NDArray[np.uint8], *, reverse: bool) -> dict[str, _Tracked]:
-        """Run one frame, and return the tracker's masks of all objects added so far."""
         import torch
 
         with torch.inference_mode():

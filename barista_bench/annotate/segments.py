@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from barista_bench.annotate.project import SegmentSettings, VideoFiles
-from barista_bench.annotate.records import SegmentsFile, SignalFile, extend_ranges, frame_ranges
+from barista_bench.annotate.records import SegmentsFile, SignalFile
 from barista_bench.errors import DataError, require_extra
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.files.writing import atomic_write
+from barista_bench.scene_graph.coverage import extend_ranges, frame_ranges
 
 
 def interaction_segments(confidence: ArrayLike, fps: float, settings: SegmentSettings) -> list[tuple[int, int]]:

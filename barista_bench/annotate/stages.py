@@ -91,9 +91,7 @@ def lucas_kanade(rest: str) -> Propagator:
 
 def sam(rest: str) -> Propagator:
     """Return the propagator `sam:CHECKPOINT`."""
-    if not rest:
-        raise ConfigError("propagator sam names no checkpoint. Fix: write sam:CHECKPOINT")
-    return SamPropagator.load(rest)
+    return SamPropagator.load(_checkpoint("propagator", rest))
 
 
 @functools.cache
@@ -111,9 +109,7 @@ def grab_cut(rest: str) -> Segmenter:
 
 def sam_segmenter(rest: str) -> Segmenter:
     """Return the segmenter `sam:CHECKPOINT`."""
-    if not rest:
-        raise ConfigError("segmenter sam names no checkpoint. Fix: write sam:CHECKPOINT")
-    return PromptedSegmenter.load(rest)
+    return PromptedSegmenter.load(_checkpoint("segmenter", rest))
 
 
 @functools.cache
@@ -126,6 +122,12 @@ def detector_of(name: str) -> Detector:
     if kind in plugin_entries("detectors"):
         return cast("Callable[[str], Detector]", load_plugin("detectors", kind))(rest)
     return ObjectDetector.load(name)
+
+
+def _checkpoint(kind: str, rest: str) -> str:
+    if not rest:
+        raise ConfigError(f"{kind} sam names no checkpoint. Fix: write sam:CHECKPOINT")
+    return rest
 
 
 def _refuse_rest(name: str, rest: str, *choices: str) -> None:

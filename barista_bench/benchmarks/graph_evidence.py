@@ -1,7 +1,8 @@
 """Read and write the graph evidence of a generated release: a side file, since benchmark layouts have no place for it.
 
 `graph_evidence.jsonl` has one line per question, with the keys `item`, `graph`, `visibility` and `facts`. `item` is the
-question's name in its release: HanDyVQA's and ToG-Bench's `id`, EgoCoT's `qid`, the path of ViSTa's video.
+question's name in its release: HanDyVQA's and ToG-Bench's `id`, EgoCoT's `qid`, the path of ViSTa's video
+in any environment.
 """
 
 from __future__ import annotations

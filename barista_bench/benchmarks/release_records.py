@@ -19,7 +19,8 @@ import msgspec
 from barista_bench.benchmarks.parsing import is_text
 from barista_bench.core.example import GraphEvidence, GraphRow, Visibility
 from barista_bench.errors import DataError, RecordError
-from barista_bench.files.reading import bounded_bytes, bounded_lines, confine
+from barista_bench.files.paths import confine
+from barista_bench.files.reading import bounded_bytes, bounded_lines
 from barista_bench.files.text_out import make_printable
 from barista_bench.scene_graph import Problem, ProblemLog, Severity
 

@@ -147,7 +147,8 @@ def import_masks(
     If the source is a release, contacts, attributes, relations, activities and steps are imported too. Unusable records
     are counted by reason, and the exit code is then 1.
     """
-    from barista_bench.annotate.decisions import accept as take_in, decisions_of_tracks, keep_accepted
+    from barista_bench.annotate.converting import decisions_of_tracks, keep_accepted
+    from barista_bench.annotate.decisions import accept as take_in
     from barista_bench.annotate.project import open_project
     from barista_bench.files.text_out import most_frequent_reasons
     from barista_bench.scene_graph.masks import MaskTracks
@@ -231,7 +232,7 @@ def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[Co
     The function counts unusable records of a release in its argument. Tracks hold the counts of their own unusable
     records.
     """
-    from barista_bench.annotate.decisions import decisions_of_graph
+    from barista_bench.annotate.converting import decisions_of_graph
     from barista_bench.interchange.mask_formats import read_mask_tracks
     from barista_bench.scene_graph import SceneGraph
 

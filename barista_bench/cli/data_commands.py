@@ -55,7 +55,7 @@ def tasks(json: Json = False) -> None:
         size = "" if row["examples"] is None else f"; published with at most {row['examples']} examples"
         print_result(
             f"{row['benchmark']}/{row['task']}: {row['asked']}",
-            f"  answered as {row['answer']}; headline figure {row['primary']}{size}",
+            f"  answered as {row['answer']}; headline metric {row['primary']}{size}",
         )
 
 

@@ -97,7 +97,7 @@ def import_run(
     for complaint, names in (
         ("samples unreadable for the release and kept so, readable here", imported.kept_failures),
         ("samples readable for the release, unreadable here", imported.new_failures),
-        ("samples with other figures than we make of the same answer", imported.other_results),
+        ("samples with other scores than we make of the same answer", imported.other_results),
         ("keys of metrics.json with other values than we make of the same answers", imported.other_metrics),
     ):
         if names:

@@ -175,9 +175,9 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     """
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
-    from barista_bench.runs.ask.config import Shard
     from barista_bench.runs.ask.opening import open_tasks, with_built_release
     from barista_bench.runs.ask.runner import run_config
+    from barista_bench.runs.ask.shard import Shard
     from barista_bench.runs.score.scoring import score_tasks
     from barista_bench.stats import run_labels
 
@@ -315,7 +315,7 @@ def score(  # noqa: PLR0913  (one parameter for each flag)
     from barista_bench.api import run_folders
     from barista_bench.cluster import map_in_processes
     from barista_bench.judging.scoring import ScoreJob, score_with_judges
-    from barista_bench.runs.score.scoring import options_of_each
+    from barista_bench.runs.score.result_files import options_of_each
 
     results, all_faults = [], list[str]()
     with exit_on_error():

@@ -13,7 +13,7 @@ import msgspec
 
 from barista_bench.core.task import FrameRef
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine, valid_video_id
+from barista_bench.files.paths import confine, valid_video_id
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE

@@ -22,12 +22,16 @@ class ModelSamples:
         task: the task with the options and the protocol of the run.
         repetitions: scored samples of each run, in the order of the set. Samples that do not count are absent.
         judge_scores: scores by judge, then by `sample_name`, in the judge's own units. Unscored samples are absent.
+        settings: the model's settings in the run, such as `frames` and `max_side`.
+        name: the model's name, the same for all of its runs; empty if unknown.
     """
 
     model: str
     task: Task
     repetitions: tuple[tuple[Scored, ...], ...]
     judge_scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    settings: Mapping[str, Json] = field(default_factory=dict)
+    name: str = ""
 
 
 RepetitionsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]

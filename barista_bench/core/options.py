@@ -151,6 +151,8 @@ class Option:
         fetched_with: for a value that may be fetched from the Hub: the other option, and the value with which the task
             reads the fetched one.
         is_added: True if the option is newer than some runs. Fingerprints then do not contain its default.
+        names_run: True if the value is a run folder. `run` reads this run's answers (`Task.run_answers`), and then
+            replaces the value by the run's model and the hash of its answers.
     """
 
     default: OptionValue
@@ -162,6 +164,7 @@ class Option:
     kind: type[bool | int | float | str] | None = None
     fetched_with: tuple[str, OptionValue] | None = None
     is_added: bool = False
+    names_run: bool = False
 
     def checked(self, name: str, value: object) -> OptionValue:
         """Return the value if the option accepts it. Otherwise, raise a ConfigError that names the option."""

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
@@ -42,12 +42,20 @@ class ImagePart:
     index: int
 
 
+class Exchange(NamedTuple):
+    """A question of a conversation, as text, and the model's answer to it."""
+
+    question: str
+    answer: str
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One system text (may be empty) and one user turn."""
+    """One system text (may be empty) and one user turn, after the `earlier` exchanges of the same conversation."""
 
     system: str
     parts: tuple[TextPart | ImagePart, ...]
+    earlier: tuple[Exchange, ...] = ()
 
     @property
     def image_count(self) -> int:
@@ -68,17 +76,24 @@ class Prompt:
         return tuple(parts)
 
     def messages(self) -> list[dict[str, Any]]:
-        """Return the chat that `apply_chat_template` takes: a system turn, if the prompt has one, and a user turn.
+        """Return the chat that `apply_chat_template` takes: a system turn, if the prompt has one, and the other turns.
 
         The place of each image is `{"type": "image"}`, in the order of the images.
         """
-        turns = {"system": (TextPart(self.system),) if self.system else (), "user": self.joined_parts}
-        return [{"role": role, "content": list(map(_content, parts))} for role, parts in turns.items() if parts]
+        turns = [(role, [_content(TextPart(text))]) for role, text in self.text_turns]
+        turns += [("user", list(map(_content, self.joined_parts)))] if self.joined_parts else []
+        return [{"role": role, "content": content} for role, content in turns]
+
+    @property
+    def text_turns(self) -> list[tuple[str, str]]:
+        """Return (role, text) of each turn before the last: the system turn, if there is one, and `earlier`."""
+        exchanges = (turn for each in self.earlier for turn in (("user", each.question), ("assistant", each.answer)))
+        return [*([("system", self.system)] if self.system else []), *exchanges]
 
     def as_text(self) -> str:
         """Return the complete prompt as one text for logs, fingerprints and reports. Images become `<image N>`."""
         user = "".join(p.text if isinstance(p, TextPart) else f"<image {p.index}>\n" for p in self.parts)
-        return f"[system]\n{self.system}\n[user]\n{user}" if self.system else f"[user]\n{user}"
+        return "\n".join(f"[{role}]\n{text}" for role, text in (*self.text_turns, ("user", user)))
 
 
 def _content(part: TextPart | ImagePart) -> dict[str, str]:

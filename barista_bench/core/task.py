@@ -71,6 +71,8 @@ class Question(ABC):
     """A description of the form of an answer in a few words, for lists of tasks."""
     answered_by_text: ClassVar[bool] = True
     """Whether models that write text can answer. Otherwise only baselines and answers in a file are possible."""
+    encoder_options: ClassVar[Mapping[str, OptionValue]] = {}
+    """Options with another default for dual encoders, which read no prompt."""
 
     def features(self) -> Features:
         """Return the `datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`.
@@ -127,6 +129,21 @@ class Question(ABC):
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         """Return the labels of `choices` that an answer names. Raises ConfigError if the task does not define this."""
         raise ConfigError(f"{type(self).__name__} has choices, but no `answered_choices`. Fix: leave its runs out")
+
+    def counterpart(self, example: Example, others: Mapping[str, Example]) -> str | None:
+        """Return the id of the example whose answer this example uses, if an option names a run (`Option.names_run`).
+
+        Args:
+            others: the examples of that run, by id.
+
+        Returns:
+            The id, or None if the run has no such example.
+        """
+        return None
+
+    def why_unasked(self, example: Example) -> str | None:
+        """Return why an example is not asked but counts as unanswered, as a clause; None if it is asked."""
+        return None
 
     def has_answer(self, example: Example) -> bool:
         """Whether the reference is known. Questions with hidden answers are asked but never scored."""
@@ -297,6 +314,9 @@ class Task(Question, Scoring, Display):
             name: option.checked(name, values[name]) if name in values else option.default
             for name, option in self.options.items()
         }
+        self.run_answers: dict[str, list[str]] = {}
+        """The choices that the run of an option `names_run` answered, as texts, by the id of this task's example.
+        Unanswered examples are absent."""
         self.faults: dict[str, None] = {}
         """What its methods raised while all else went on, each message once (`core/guarding.py`)."""
 

@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, NamedTuple, cast
 
 from barista_bench.errors import SourceError
-from barista_bench.files.reading import name_problem
+from barista_bench.files.paths import name_problem
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
 from barista_bench.data.rows import FramesMode, linked_frames, question_columns, row_features, to_row
-from barista_bench.data.shared_frames import JPEG_QUALITY, encode_image
+from barista_bench.data.stored_images import JPEG_QUALITY, encode_image
 from barista_bench.data.tables import table_features, video_table
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import FrameReader, open_reader

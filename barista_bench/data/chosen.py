@@ -8,14 +8,15 @@ from dataclasses import replace
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.option_order import AS_BUILT, NAME, reordered
 from barista_bench.core.task import Task
-from barista_bench.data.dataset import ExampleSet, LoadedExample
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.data.loaded_example import LoadedExample
 
 
 class ChosenExamples(ExampleSet):
     """The examples of `whole` with these ids. The `content_hash` differs from the hash of the whole set."""
 
     def __init__(self, whole: ExampleSet, ids: Collection[str]) -> None:
-        self.whole, self.is_linked = whole, whole.is_linked
+        self.whole, self.is_linked, self.place = whole, whole.is_linked, whole.place
         wanted = frozenset(ids)
         self._places = [place for place, example in enumerate(whole.examples) if example.example_id in wanted]
         super().__init__([whole.examples[place] for place in self._places], whole.split)
@@ -35,7 +36,7 @@ class ReorderedExamples(ExampleSet):
     """The examples of `whole` with choices in another order (`core/option_order.py`) and the same media."""
 
     def __init__(self, whole: ExampleSet, task: Task, order: object) -> None:
-        self.whole, self.is_linked = whole, whole.is_linked
+        self.whole, self.is_linked, self.place = whole, whole.is_linked, whole.place
         pairs = [
             (place, changed)
             for place, example in enumerate(whole.examples)

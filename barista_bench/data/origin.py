@@ -24,7 +24,8 @@ from barista_bench.data.source import open_source
 from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError, DataError, SourceError
 from barista_bench.files.hashes import file_sha256
-from barista_bench.files.reading import confine, read_bounded_json
+from barista_bench.files.paths import confine
+from barista_bench.files.reading import read_bounded_json
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE
 from barista_bench.scene_graph.terms import Terms, read_terms

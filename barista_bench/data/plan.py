@@ -109,9 +109,7 @@ class TaskSurvey:
 
 @dataclass(frozen=True, slots=True)
 class VideoSurvey:
-    """The candidates of one video. `tasks` has candidates by task name, and `lacking` the sections without any
-    record.
-    """
+    """The candidates of one video: `tasks` by task name, and `lacking`, the sections without any record."""
 
     video_id: str
     preparation: str
@@ -122,9 +120,7 @@ class VideoSurvey:
 
 @dataclass(frozen=True, slots=True)
 class BuildJob:
-    """The candidates of one video to build, by task name and position, and the vocabularies of all videos, by task
-    name.
-    """
+    """The candidates of one video to build, by task name and position, and all videos' vocabularies by task name."""
 
     video_id: str
     candidates: dict[str, dict[int, Candidate]]
@@ -242,13 +238,7 @@ def plan_tasks(
                 examples_by_task[name].update(examples)
     plans = {name: _plan(sample, examples_by_task[name], splits) for name, sample in samples.items() if sample.selected}
     empty = {
-        name: _no_examples(
-            str(graph.root),
-            sample.task,
-            sample.sampling,
-            sample.skipped,
-            _unrecorded(sample.task, sample.sampling, lacking),
-        )
+        name: _no_examples(str(graph.root), sample.task, sample.sampling, sample.skipped, lacking)
         for name, sample in samples.items()
         if not sample.selected
     }
@@ -374,7 +364,7 @@ def _unrecorded(task: AnyGraphTask, sampling: Sampling, lacking: Collection[Laye
 
 
 def _no_examples(
-    root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample], unrecorded: str = ""
+    root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample], lacking: Collection[Layer] = ()
 ) -> NoExamples:
     settings_text = ", ".join(f"{name}={value!r}" for name, value in sampling.differences(task.sampling).items())
     where = f"{root}: no example for {task.benchmark}/{task.name} with {settings_text or 'its own sampling'}"
@@ -382,6 +372,7 @@ def _no_examples(
     flags = " or ".join(f"--sampling {task.name}.{name}=false" for name in switches)
     remedy = f"loosen the sampling{f' ({flags})' if flags else ''}"
     if not skipped:
+        unrecorded = _unrecorded(task, sampling, lacking) if isinstance(task, GraphTask) else ""
         reason = unrecorded or f"there is none to ask about. Fix: {remedy}, or check the release"
         return NoExamples(f"{where}: {reason}")
     reasons = most_frequent_reasons(Counter(item.reason for item in skipped))

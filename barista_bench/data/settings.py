@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from barista_bench.benchmarks import parse_pairs
 from barista_bench.core.settings import CLUSTER_HELP, Count, Names, SettingsTable
 from barista_bench.data.rows import FramesMode
-from barista_bench.data.shared_frames import JPEG_QUALITY
+from barista_bench.data.stored_images import JPEG_QUALITY
 
 Pairs = Annotated[
     Mapping[str, Any], BeforeValidator(lambda value: parse_pairs(value) if isinstance(value, list | tuple) else value)

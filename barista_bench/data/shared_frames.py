@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import hashlib
-import io
 import threading
 import time
 from collections import Counter
@@ -21,10 +20,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.core.task import FrameRef
+from barista_bench.data.stored_images import decode_image
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.media.video import close_readers
-from barista_bench.media.video.index import Stamp, VideoIndex, stamp_of, video_index
+from barista_bench.media.video.index import VideoIndex, video_index
+from barista_bench.media.video.opening import Stamp, stamp_of
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")
@@ -128,11 +129,6 @@ class SharedCache(Generic[KeyT, ValueT]):
                 future.set_result(values.get(key))
 
 
-MAX_IMAGE_PIXELS = 64_000_000
-"""Maximum number of pixels of one stored image. Larger images are refused, since a small file can claim to be huge."""
-JPEG_QUALITY = 75
-"""The quality of frozen frames, as in the released harness. It is Pillow's default (docs/upstream/barista.md)."""
-_JPEG_END = b"\xff\xd9"
 MAX_EXAMPLE_BYTES = 4 * 2**30
 """Maximum number of bytes of the decoded frames of one example: 690 frames at 1080p fit."""
 _LIMIT = f"{MAX_EXAMPLE_BYTES / 2**30:.0f} GiB"
@@ -352,52 +348,6 @@ class FrameStore:
                 if int(index.start[frame]) in keyframes and self._uses[FrameRef(video_id, frame)] > 0:
                     extras.append(key)
         return extras
-
-
-def decode_image(data: bytes, name: str) -> Image.Image:
-    """Return a stored JPEG or PNG as RGB. Raises DataError, naming `name`, if it is damaged or too large."""
-    try:
-        image = Image.open(io.BytesIO(data), formats=("JPEG", "PNG"))
-        _refuse_large(image, name)
-        return image.convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise _damage_error(name, error) from error
-
-
-def _refuse_large(image: Image.Image, name: str) -> None:
-    if image.width * image.height > MAX_IMAGE_PIXELS:
-        raise DataError(f"{name}: image of {image.width}x{image.height} pixels refused. Fix: build again")
-
-
-def _damage_error(name: str, cause: object) -> DataError:
-    return DataError(f"{name}: stored image is damaged ({cause}). Fix: build the dataset again")
-
-
-def open_image(data: bytes, name: str) -> Image.Image:
-    """Open a stored JPEG or PNG. Its structure is checked now; pixels are decoded on access.
-
-    Raises:
-        DataError: as `decode_image`.
-    """
-    try:
-        Image.open(io.BytesIO(data), formats=("JPEG", "PNG")).verify()  # for a PNG, this checks the checksums
-        image = Image.open(io.BytesIO(data), formats=("JPEG", "PNG"))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise _damage_error(name, error) from error
-    if image.format == "JPEG" and not data.rstrip(b"\0").endswith(_JPEG_END):
-        raise _damage_error(name, "it ends too early")
-    _refuse_large(image, name)
-    return image
-
-
-def encode_image(image: Image.Image, *, overlay: bool, jpeg_quality: int = JPEG_QUALITY) -> bytes:
-    """Encode an image for frozen sets: a frame as JPEG, an overlay as PNG, since JPEG blurs thin outlines."""
-    buffer = io.BytesIO()
-    if overlay:
-        image.save(buffer, "PNG", compress_level=6)
-    else:
-        image.save(buffer, "JPEG", quality=jpeg_quality)
-    return buffer.getvalue()
 
 
 def size_of_images(images: Iterable[Image.Image]) -> int:

@@ -26,7 +26,7 @@ from tqdm.auto import tqdm
 
 from barista_bench.data.archives import archive_stem, is_archive, unpack_release
 from barista_bench.errors import ConfigError, SourceError
-from barista_bench.files.reading import valid_video_id
+from barista_bench.files.paths import valid_video_id
 from barista_bench.files.text_out import first_line
 from barista_bench.files.writing import place_file, write_whole
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE

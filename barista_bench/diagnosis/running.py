@@ -53,10 +53,11 @@ from barista_bench.diagnosis.single_causes import single_causes
 from barista_bench.diagnosis.views import Means, compared_own, compared_views
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.aiding import NEEDS_VIDEO, own_boxes
-from barista_bench.runs.ask.config import RunConfig, Shard
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import estimate, open_model, run_config
 from barista_bench.runs.ask.session import Session
+from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import score
@@ -165,7 +166,6 @@ def _own_answers(aid: Aid, book: AidBook, opened: OpenedTask, config: DiagnoseCo
 
 
 def _condition_run(config: DiagnoseConfig, planned: PlannedTask, condition: Condition) -> tuple[RunConfig, OpenedTask]:
-    """Return the settings and the task of the run of one condition."""
     folder = config.out / condition_name(condition) / planned.opened.task.name
     view = tuple(part for part in condition if not isinstance(part, Aid))
     run = config.model_copy(update={"aid": tuple(map(str, condition)) if not view else (), "view": view})

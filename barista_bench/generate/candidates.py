@@ -89,6 +89,8 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         extra: additional JSON values that the family writes.
         wording: `family/key` in `wordings.yaml`, filled with `slots`; empty for a fixed text.
         form: the form of the wording that `question` has; empty for the plain form.
+        chosen_as: subtask and plain question of another candidate with the same right answers. By seed, both are chosen
+            or neither.
         difficulty: set by `difficulty.with_difficulty`.
         origins: maps the text of a distractor to its origin, `SAME_OBJECT` or `SAME_MOMENT`.
     """
@@ -108,6 +110,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     wording: str = ""
     slots: Fields = {}
     form: str = ""
+    chosen_as: tuple[str, str] | None = None
     difficulty: Difficulty | None = None
     origins: dict[str, str] = {}
 
@@ -272,7 +275,8 @@ def _in_turns_of_answers(candidates: Sequence[QuestionCandidate], seed: int) -> 
 
 
 def _seeded_key(c: QuestionCandidate, seed: int) -> int:
-    return content_seed("draw", seed, c.subtask, c.video_id, c.question, *c.frames, c.answer_class)
+    subtask, question = c.chosen_as or (c.subtask, c.question)
+    return content_seed("draw", seed, subtask, c.video_id, question, *c.frames, c.answer_class)
 
 
 def with_choices(
@@ -310,7 +314,6 @@ def with_choices(
 
 
 def _item(item_id: str, candidate: QuestionCandidate, distractors: list[Choice], position: int, seed: int) -> Item:
-    """Return an item with its only right choice at `position`, or with several right choices at random places."""
     rng = random.Random(_seeded_key(candidate, seed))  # noqa: S311
     choices = list(distractors)
     if len(candidate.right) == 1:

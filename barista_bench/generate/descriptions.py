@@ -19,8 +19,9 @@ from barista_bench.generate.nearby import (
     place_words,
     uses_near,
 )
-from barista_bench.generate.scene import Scene, cached_by_scene
+from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, NamedObject
+from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph.domain import Side
 from barista_bench.scene_graph.graph_words import past_participle, speak
 

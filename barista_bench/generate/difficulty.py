@@ -145,7 +145,6 @@ class Topic:
         return [boxes[item] for item in self.objects if item in boxes]
 
     def _objects(self, statement: Statement) -> list[str]:
-        """Return the ids of the objects that a statement names."""
         return [text for text in strings_in(msgspec.to_builtins(statement)) if text in self.scene.things]
 
     def _is_in_view(self, noun: str) -> bool:

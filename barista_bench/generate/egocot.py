@@ -162,7 +162,6 @@ class EvidenceMaker:
                 yield {"distinct_id": self._number[object_id], "time": self.view.time(frame), "bbox": corners}
 
     def _contact_relations(self, facts: Sequence[StatedFact]) -> list[Json]:
-        """Return a relation in the benchmark's schema for each recorded contact in the facts about touching."""
         return _distinct(
             {
                 "subject_name": fact.subject,
@@ -271,7 +270,6 @@ class EgocotFamily(Family):
 
 
 def _splits(items: Sequence[Item]) -> Iterator[tuple[Split, str, list[Item]]]:
-    """Yield the split, the video id and the items of each video."""
     for number, (video_id, video_items) in enumerate(by_video(sorted(items, key=lambda item: item.id))):
         yield "test" if number % TEST_EVERY == TEST_EVERY - 1 else "dev", video_id, video_items
 
@@ -296,7 +294,6 @@ def record_of(item: Item, maker: EvidenceMaker | None) -> _Record:
 
 
 def _reasons(record: _Record, scene: Scene) -> list[str]:
-    """Return the sentences of an item's reasoning: the facts of the evidence, then the answer."""
     item = RecordReader(ProblemLog("generated")).read(PlacedRecord("record", {**record, "reasoning": ["-"]}))
     assert item.answer is not None, "only answered questions get reasons"
     size = scene.video.video.width, scene.video.video.height

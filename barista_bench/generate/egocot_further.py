@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product, zip_longest
 
 from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, name_object
 from barista_bench.generate.egocot_moments import DISTRACTORS, ShownScene, sentence
-from barista_bench.generate.egocot_statements import AwayFrom, InStep
+from barista_bench.generate.egocot_statements import Across, AwayFrom, Down, InQuarter, InStep, quarter_of
 from barista_bench.generate.spans import COLOUR, SIDES, NamedObject, ValueSpan
 from barista_bench.generate.statements import AllOf, HasValue, Statement, Touches
-from barista_bench.scene_graph.domain import Side
 
 HANDS = {(True, True): "Both hands.", (True, False): "Only the left hand.", (False, True): "Only the right hand."}
 NEITHER = "Neither hand."
+
+QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("left", "right")))
 
 
 def colour_in_hand(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -78,12 +80,8 @@ def state_before(view: ShownScene) -> Iterator[QuestionCandidate]:
                 yield view.candidate(*arguments, event=f"when {current.value} {thing.id}")
         if any(current in change for change in view.scene.changes):
             state = view.words.state(current.value, current.thing.category)
-            claim = _claim_of_state(current)
+            claim = partial(HasValue, current.thing.id, current.type, current.value)
             yield from _which_moment(view, "SR moment", {"state": state}, claim, f"when {current.value}", current.thing)
-
-
-def _claim_of_state(current: ValueSpan) -> Callable[[int], Statement]:
-    return lambda frame: HasValue(current.thing.id, current.type, current.value, frame)
 
 
 def state_of_tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -140,23 +138,15 @@ def _state_choice(view: ShownScene, current: ValueSpan, value: str, frame: int) 
 def moment_of_touch(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HGC: the moment at which a hand is on an object."""
     for thing, side in product(view.used_things, SIDES):
-        claim = _claim_of_touch(side, thing)
+        claim = partial(Touches, side, thing.id)
         yield from _which_moment(view, "HGC moment", {"side": side}, claim, f"when {side}", thing)
-
-
-def _claim_of_touch(side: Side, thing: NamedObject) -> Callable[[int], Statement]:
-    return lambda frame: Touches(side, thing.id, frame)
 
 
 def moment_of_step(view: ShownScene) -> Iterator[QuestionCandidate]:
     """PR: the moment at which a step is under way."""
     for name in dict.fromkeys(step.name for step in view.scene.steps):
-        claim = _claim_of_step(name)
+        claim = partial(InStep, name)
         yield from _which_moment(view, "PR moment", {"step": view.phrase(name)}, claim, f"when {name}")
-
-
-def _claim_of_step(name: str) -> Callable[[int], Statement]:
-    return lambda frame: InStep(name, frame)
 
 
 def _which_moment(
@@ -187,3 +177,39 @@ def _which_moment(
         arguments = wording, named_slots, right, choices, shown, things
         answer, event_key = f"moment {view.frames.index(frame)}", f"{event} {thing.id if thing else ''}"
         yield view.candidate(*arguments, answer=answer, event=event_key)
+
+
+def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """LVR: the earlier place in the frame of an object that hands work with."""
+    for used_thing in view.used_things:
+        for frame in view.frames:
+            if quarter := quarter_of(view.scene, used_thing.id, frame):
+                thing = name_object(view.scene, used_thing, [frame], {"side"})
+                slots = {"time": view.time(frame), "thing": thing.name}
+                right = quarter_choice(thing, frame, quarter)
+                choices = [quarter_choice(thing, frame, other) for other in QUARTERS]
+                event = f"{thing.id} {view.stay_of(thing.id, frame)}"
+                yield view.candidate("LVR", slots, right, choices, [frame], [thing], event=event)
+
+
+def quarter_choice(thing: NamedObject, frame: int, quarter: tuple[Down, Across]) -> Choice:
+    return Choice(f"In the {' '.join(quarter)}.", InQuarter(thing.id, *quarter, frame))
+
+
+def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """GOT: the place, at one moment, of the object that a hand works with at another moment.
+
+    The question does not depend on the object's appearance.
+    """
+    for role_frame in view.frames:
+        for use in view.uses_at(role_frame):
+            in_hand = [other for other in view.uses_at(role_frame) if other.side == use.side]
+            for frame in view.frames:
+                quarter = quarter_of(view.scene, use.thing.id, frame)
+                if frame != role_frame and quarter is not None and len(in_hand) == 1:
+                    slots = {"side": use.side, "role": view.time(role_frame), "time": view.time(frame)}
+                    right, *choices = (quarter_choice(use.thing, frame, other) for other in (quarter, *QUARTERS))
+                    given = [Touches(use.side, use.thing.id, role_frame)]
+                    arguments = "GOT", slots, right, choices, [role_frame, frame], [use.thing]
+                    event = f"{use.side} {use.thing.id} {view.stay_of(use.thing.id, frame)}"
+                    yield view.candidate(*arguments, given=given, is_named=False, event=event)

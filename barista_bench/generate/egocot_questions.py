@@ -20,18 +20,7 @@ from barista_bench.generate import egocot_further as further
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, is_told_apart, name_object
 from barista_bench.generate.egocot_moments import Moment, ShownScene, sentence, touch_text
-from barista_bench.generate.egocot_statements import (
-    Across,
-    AwayFrom,
-    BringsAbout,
-    Down,
-    InQuarter,
-    InStep,
-    NextAction,
-    NextState,
-    causes_of,
-    quarter_of,
-)
+from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InStep, NextAction, NextState, causes_of
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, noun_of, verb_of
 from barista_bench.generate.statements import (
     AllOf,
@@ -46,8 +35,6 @@ from barista_bench.generate.statements import (
 )
 from barista_bench.scene_graph.domain import Side
 from barista_bench.scene_graph.graph_words import third_person
-
-QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("left", "right")))
 
 
 def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -97,7 +84,6 @@ def hand_of_object(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _hands_of_objects(view: ShownScene, frame: int) -> Iterator[QuestionCandidate]:
-    """Yield questions about the hand on each of two objects, if both hands are on something."""
     by_side = [[use.thing for use in view.uses_at(frame) if use.side == side] for side in SIDES]
     for left, right in product(*by_side):
         others = view.visible_things(view.used_things, frame, barred=TOUCHES) if left == right else [right]
@@ -168,23 +154,6 @@ def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
             yield view.candidate(*arguments, answer=f"interval {number}", event=f"{after.thing.id} from {after.start}")
 
 
-def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """LVR: the earlier place in the frame of an object that hands work with."""
-    for used_thing in view.used_things:
-        for frame in view.frames:
-            if quarter := quarter_of(view.scene, used_thing.id, frame):
-                thing = name_object(view.scene, used_thing, [frame], {"side"})
-                slots = {"time": view.time(frame), "thing": thing.name}
-                right = quarter_choice(thing, frame, quarter)
-                choices = [quarter_choice(thing, frame, other) for other in QUARTERS]
-                event = f"{thing.id} {view.stay_of(thing.id, frame)}"
-                yield view.candidate("LVR", slots, right, choices, [frame], [thing], event=event)
-
-
-def quarter_choice(thing: NamedObject, frame: int, quarter: tuple[Down, Across]) -> Choice:
-    return Choice(f"In the {' '.join(quarter)}.", InQuarter(thing.id, *quarter, frame))
-
-
 def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HOTR: the order of the hands' first contacts with three objects."""
     asked_pairs: list[tuple[str, ...]] = []
@@ -212,15 +181,14 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
             Unique(thing.id, (frame,), thing.description) for thing, frame in zip(things, frames, strict=True)
         )
         pairs = list(combinations(ids, 2))
-        is_asked = any(_is_same_order(view, pair, other) for pair, other in product(pairs, asked_pairs))
+        # Two pairs ask for the same order if they are equal up to parts and wholes.
+        is_asked = any(
+            all(a == b or view.scene.is_part_of_other(a, b) for a, b in zip(pair, other, strict=True))
+            for pair, other in product(pairs, asked_pairs)
+        )
         if not is_asked and all(row.truth(view.scene) for row in (right.statement, *unique)):
             asked_pairs += pairs
             yield msgspec.structs.replace(candidate, given=unique, objects=ids, event=" ".join(sorted(ids)))
-
-
-def _is_same_order(view: ShownScene, pair: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether two pairs of objects, each in order of time, are equal, or equal up to parts and wholes."""
-    return all(a == b or view.scene.is_part_of_other(a, b) for a, b in zip(pair, other, strict=True))
 
 
 def _order_choice(until: int, things: Sequence[NamedObject]) -> Choice:
@@ -378,37 +346,18 @@ def _two_touches_choice(
     return Choice(sentence(text), AllOf(touches))
 
 
-def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """GOT: the place, at one moment, of the object that a hand works with at another moment.
-
-    The question does not depend on the object's appearance.
-    """
-    for role_frame in view.frames:
-        for use in view.uses_at(role_frame):
-            in_hand = [other for other in view.uses_at(role_frame) if other.side == use.side]
-            for frame in view.frames:
-                quarter = quarter_of(view.scene, use.thing.id, frame)
-                if frame != role_frame and quarter is not None and len(in_hand) == 1:
-                    slots = {"side": use.side, "role": view.time(role_frame), "time": view.time(frame)}
-                    right, *choices = (quarter_choice(use.thing, frame, other) for other in (quarter, *QUARTERS))
-                    given = [Touches(use.side, use.thing.id, role_frame)]
-                    arguments = "GOT", slots, right, choices, [role_frame, frame], [use.thing]
-                    event = f"{use.side} {use.thing.id} {view.stay_of(use.thing.id, frame)}"
-                    yield view.candidate(*arguments, given=given, is_named=False, event=event)
-
-
 QUESTIONS: Mapping[str, Sequence[Callable[[ShownScene], Iterator[QuestionCandidate]]]] = {
     "AOG": (active_object, further.colour_in_hand),
     "HOA": (hand_of_object, further.hands_on_object),
     "MSP": (state_in_use,),
     "SR": (when_it_changed, further.state_before),
-    "LVR": (place_before,),
+    "LVR": (further.place_before,),
     "HOTR": (order_of_contacts,),
     "NSA": (next_state,),
     "NAA": (next_action,),
     "LCOI": (cause_of_change,),
     "PR": (progress, further.moment_of_step),
     "HGC": (hands_over_time, further.moment_of_touch),
-    "GOT": (tracked_object, further.state_of_tracked_object),
+    "GOT": (further.tracked_object, further.state_of_tracked_object),
 }
 """The questions of each subtask."""

@@ -57,6 +57,8 @@ class Family(ABC):
         choice_subtasks: subtasks that show choices to a model, so that the model could guess from their texts.
         has_own_texts: whether each item has its own texts. If False, the items of a set share their labels.
         levels: requested difficulties.
+        splits: the split of each video by id, for a benchmark whose layout names the split of a question; empty for its
+            default.
     """
 
     name: ClassVar[str]
@@ -67,6 +69,7 @@ class Family(ABC):
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         self.levels: tuple[Level, ...] = LEVELS
+        self.splits: Mapping[str, str] = {}
 
     @abstractmethod
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:

@@ -35,6 +35,7 @@ from barista_bench.generate.review import (
 )
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.settings import GenerateSettings
+from barista_bench.generate.splits import parse_fractions, split_videos
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
 from barista_bench.scene_graph.domain_draft import lacking_lines
@@ -138,6 +139,10 @@ def generate(
     graph, out = SceneGraph(source), Path(out)
     terms = read_terms(graph.root)
     loaded_domain, families_by_name = families_of(chosen.families, chosen.domain, chosen.difficulty)
+    if chosen.splits is not None:
+        splits = split_videos(graph.video_ids, parse_fractions(chosen.splits), seed)
+        for family in families_by_name.values():
+            family.splits = splits
     refuse_inside(out, graph.root)
     check_target(out)
     reviews = read_review(chosen.review) if chosen.review else {}

@@ -39,7 +39,6 @@ def graph_row(candidate: QuestionCandidate, scene: Scene) -> GraphRow:
 
 
 def _stated(candidate: QuestionCandidate) -> Iterator[Statement]:
-    """Return what the right answers state, and what an instruction supposes of hands and states."""
     statements = [choice.statement for choice in candidate.right]
     statements += [each for each in candidate.given if each.is_of_touch or isinstance(each, BroughtAbout)]
     for statement in statements:

@@ -18,7 +18,7 @@ from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video, sample, with_choices
-from barista_bench.generate.family import Family, domain_error, family_words, place_video
+from barista_bench.generate.family import Family, SampledItems, domain_error, family_words, place_video
 from barista_bench.generate.handyvqa_questions import HandyvqaWords, Questions
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import COLOUR
@@ -67,6 +67,29 @@ class HandyvqaFamily(Family):
         yield from chain(questions.actions(), questions.processes(), questions.locations())
         yield from chain(questions.states(), questions.parts(), questions.objects())
 
+    def items(
+        self, candidates: Sequence[QuestionCandidate], size: int, seed: int, ceiling: float | None = None
+    ) -> SampledItems:
+        """Return the sample. Its questions with masks are those with options that also have masks, under their ids.
+
+        If there are none, questions with masks are sampled by themselves.
+        """
+        with_options = [c for c in candidates if c.subtask not in release.RVOS_CATEGORIES]
+        sampled = super().items(with_options, size, seed, ceiling)
+        masked: list[Item] = []
+        for subtask in release.RVOS_CATEGORIES:
+            own = {_moment(c): c for c in candidates if c.subtask == subtask}
+            shared = [
+                msgspec.structs.replace(item, id=f"rvos_{item.id}", candidate=own[_moment(item.candidate)])
+                for item in sampled.items
+                if f"rvos_{item.candidate.subtask}" == subtask and _moment(item.candidate) in own
+            ]
+            masked += shared or self.sample_subtask(subtask, list(own.values()), size, seed)
+        return sampled._replace(items=[*sampled.items, *self.assign_forms(masked, seed)])
+
+    def size_problem(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int) -> str:
+        return "its question with options is not in the set" if subtask in release.RVOS_CATEGORIES else ""
+
     def sample_subtask(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         if subtask in release.RVOS_CATEGORIES:
             return with_choices(sample(candidates, size, seed), subtask, _shown_distractors, seed)
@@ -97,7 +120,12 @@ class HandyvqaFamily(Family):
             place_video(source, video_id, path)
             graph, facts = source[video_id], video_facts(path)
             for item in video_items:
-                lines[item.candidate.subtask].append(msgspec.json.encode(_record(item, graph, facts)) + b"\n")
+                record = msgspec.structs.replace(
+                    _record(item, graph, facts),
+                    split=self.splits.get(video_id, release.TEST),
+                    scenario=self.domain.name,
+                )
+                lines[item.candidate.subtask].append(msgspec.json.encode(record) + b"\n")
         for category, records in lines.items():
             write_whole(out / f"{category}.jsonl", b"".join(sorted(records)))
 
@@ -105,6 +133,10 @@ class HandyvqaFamily(Family):
 def _shown_distractors(candidate: QuestionCandidate) -> int:
     """Return the usual number of distractors of a decided candidate, or all of them if the graph excludes fewer."""
     return min(max(LEAST_DISTRACTORS, OPTIONS - len(candidate.right)), len(candidate.distractors))
+
+
+def _moment(candidate: QuestionCandidate) -> tuple[object, ...]:
+    return candidate.video_id, candidate.span, candidate.objects, candidate.slots.get("side")
 
 
 def _video_name(video_id: str) -> str:

@@ -281,7 +281,10 @@ class Questions:
         frames = self._masked_frames(clip, items, uses)
         readable = Masked(tuple(object_id for ids in masked_ids for object_id in ids), frames)
         extra = {"annotated": list(frames), "masked": masked_ids}
-        return self._candidate(subtask, clip, right, distractors, (*given, readable), items, slots=slots, extra=extra)
+        asked = self._candidate(subtask, clip, right, distractors, (*given, readable), items, slots=slots, extra=extra)
+        with_options = subtask.removeprefix("rvos_")
+        plain_question = plain_text(f"handyvqa/{with_options}", slots or {})
+        return msgspec.structs.replace(asked, chosen_as=(with_options, plain_question))
 
     def _masked_frames(self, clip: ClipWindow, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
         """Return frames with a mask of the answer, evenly spaced and in order.

@@ -88,7 +88,6 @@ class UndecidedCandidates:
 
 
 def _lacking_works(candidate: QuestionCandidate, scene: Scene, n_distractors: int) -> Iterator[str]:
-    """Yield, in words, the annotations that a candidate lacks. An empty text means that no annotation can decide it."""
     true = [*candidate.given, *(choice.statement for choice in candidate.right)]
     unproved = [statement for statement in true if statement.truth(scene) is not True]
     for statement in unproved:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from barista_bench.generate.scene import Scene, cached_by_scene
+from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import HandUse, PlaceSpan, SpanT, find_overlapping, noun_of, verb_of
+from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph.domain import Side, is_excluded
 
 
@@ -125,7 +126,6 @@ def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> boo
 
 @cached_by_scene
 def _belongs(scene: Scene, noun: str, owner: str) -> bool:
-    """Return whether an object that a noun could name is a part of, or belongs to, an object named by `owner`."""
     nouns = {item: thing.noun for item, thing in scene.things.items()}
     return any(
         scene.domain.same_noun(noun, nouns[item]) and any(scene.domain.same_noun(owner, nouns[o]) for o in owners)

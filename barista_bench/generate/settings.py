@@ -37,6 +37,11 @@ class GenerateSettings(SettingsTable):
     difficulty: str = Field(
         "easy:hard", description="Difficulty of the questions: easy, medium, hard or a range of these."
     )
+    splits: str | None = Field(
+        None,
+        description="Fractions of the videos in train, val and test, such as 0.6,0.2,0.2, for handyvqa; all videos "
+        "are in test by default.",
+    )
     strict: bool = Field(False, description="Fail and write nothing if one of the families has no questions.")
     num_proc: Count = Field(1, description="Number of processes; each holds one video at a time.")
     cluster: str | None = Field(None, description=CLUSTER_HELP)

@@ -79,36 +79,17 @@ def _result(
     for question, score in zip(questions, scores, strict=True):
         best = np.flatnonzero(score >= score.max() - 1e-9)
         credit.append(len(set(best.tolist()) & set(question.correct)) / len(best))
-    p_value = _p_value(sum(credit), chances)
+    hits = int(np.floor(sum(credit) + 1e-9))
+    p_value = float(min(1.0, _successes(tuple(chances))[hits:].sum()))
     return GuessedSet(tuple(credit), float(np.mean(credit)), float(np.mean(chances)), p_value, opposite)
-
-
-def _p_value(hits: float, chances: Sequence[float]) -> float:
-    """Return the probability of at least `hits` (rounded down) successes in independent trials.
-
-    `chances` are the success probabilities of the trials.
-    """
-    return float(min(1.0, _successes(tuple(chances))[int(np.floor(hits + 1e-9)) :].sum()))
 
 
 @lru_cache(maxsize=8)  # all guessers of a set need the same result
 def _successes(chances: tuple[float, ...]) -> NDArray[np.float64]:
-    """Return the probabilities of 0, 1, 2, ... successes in independent trials."""
     distribution = np.ones(1)
     for chance in chances:
         distribution = np.convolve(distribution, [1 - chance, chance])
     return distribution
-
-
-def _length_scores(questions: Sequence[TextQuestion]) -> Scores:
-    return [np.array([float(len(choice)) for choice in question.choices]) for question in questions]
-
-
-def _overlap_scores(questions: Sequence[TextQuestion]) -> Scores:
-    return [
-        np.array([shared_word_fraction(choice, question.question) for choice in question.choices])
-        for question in questions
-    ]
 
 
 def shared_word_fraction(choice: str, question: str) -> float:
@@ -117,26 +98,18 @@ def shared_word_fraction(choice: str, question: str) -> float:
     return len(words & set(words_in(question))) / max(1, len(words))
 
 
-def _offered_scores(questions: Sequence[TextQuestion]) -> Scores:
-    """Return, for each choice, how often the questions of the set offer it."""
-    times = Counter(choice for question in questions for choice in question.choices)
-    return [np.array([float(times[choice]) for choice in question.choices]) for question in questions]
+def _scores(questions: Sequence[TextQuestion], of_choice: Callable[[TextQuestion, str], float]) -> Scores:
+    return [np.array([float(of_choice(question, choice)) for choice in question.choices]) for question in questions]
 
 
-def _offered_in_video_scores(questions: Sequence[TextQuestion]) -> Scores:
-    times = Counter((question.video_id, choice) for question in questions for choice in question.choices)
-    return [
-        np.array([float(times[question.video_id, choice]) for choice in question.choices]) for question in questions
-    ]
+def _counts(questions: Sequence[TextQuestion], key: Callable[[TextQuestion, str], Hashable]) -> Scores:
+    times = Counter(key(question, choice) for question in questions for choice in question.choices)
+    return _scores(questions, lambda question, choice: times[key(question, choice)])
 
 
 def _place_scores(questions: Sequence[TextQuestion]) -> Scores | None:
     keys = [[(f"place {index}",) for index in range(len(question.choices))] for question in questions]
     return _learned_scores(questions, keys, excluded=_videos(questions))
-
-
-def _prior_scores(questions: Sequence[TextQuestion]) -> Scores | None:
-    return _learned_scores(questions, _text_keys(questions), excluded=_videos(questions))
 
 
 def _half_scores(questions: Sequence[TextQuestion]) -> Scores | None:
@@ -148,14 +121,6 @@ def _half_scores(questions: Sequence[TextQuestion]) -> Scores | None:
 def _same_video_scores(questions: Sequence[TextQuestion]) -> Scores | None:
     numbers = list(range(len(questions)))
     return _learned_scores(questions, _text_keys(questions), excluded=numbers, within=_videos(questions))
-
-
-def _form_scores(questions: Sequence[TextQuestion]) -> Scores | None:
-    return _label_scores(questions, [question.form for question in questions])
-
-
-def _difficulty_scores(questions: Sequence[TextQuestion]) -> Scores | None:
-    return _label_scores(questions, [question.difficulty for question in questions])
 
 
 def _label_scores(questions: Sequence[TextQuestion], labels: Sequence[str]) -> Scores | None:
@@ -263,15 +228,15 @@ def _words(text: str) -> list[str]:
 
 GUESSERS: Mapping[str, Callable[[Sequence[TextQuestion]], Scores | None]] = {
     "place": _place_scores,
-    "length": _length_scores,
-    "overlap": _overlap_scores,
-    "offered": _offered_scores,
-    "offered_in_video": _offered_in_video_scores,
-    "prior": _prior_scores,
+    "length": lambda questions: _scores(questions, lambda _, choice: len(choice)),
+    "overlap": lambda questions: _scores(questions, lambda q, choice: shared_word_fraction(choice, q.question)),
+    "offered": lambda questions: _counts(questions, lambda _, choice: choice),
+    "offered_in_video": lambda questions: _counts(questions, lambda q, choice: (q.video_id, choice)),
+    "prior": lambda questions: _learned_scores(questions, _text_keys(questions), excluded=_videos(questions)),
     "half": _half_scores,
     "same_video": _same_video_scores,
-    "form": _form_scores,
-    "difficulty": _difficulty_scores,
+    "form": lambda questions: _label_scores(questions, [question.form for question in questions]),
+    "difficulty": lambda questions: _label_scores(questions, [question.difficulty for question in questions]),
     "text": _text_scores,
 }
 """The guessers by name, the cheaper ones first. Each returns the scores of a set."""

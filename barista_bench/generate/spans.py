@@ -57,7 +57,6 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
 
 
 def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
-    """Map an object's id to its value of an attribute. Objects whose value changes are left out."""
     values_of: dict[str, set[str]] = {}
     for attribute in video.attributes():
         if attribute.type == attribute_type:

@@ -110,27 +110,23 @@ class Unique(Statement, frozen=True):
         return is_told_apart(scene, called, self.frames)
 
 
-class AllOf(Statement, frozen=True):
-    """Several statements are all true. False: at least one of them is false."""
-
+class _Parts(Statement, frozen=True):
     parts: tuple[Statement, ...]
 
     @property
     def is_of_touch(self) -> bool:  # type: ignore[override]
         return all(part.is_of_touch for part in self.parts)
+
+
+class AllOf(_Parts, frozen=True):
+    """Several statements are all true. False: at least one of them is false."""
 
     def recorded_truth(self, scene: Scene) -> Truth:
         return all_of(part.truth(scene) for part in self.parts)
 
 
-class AnyOf(Statement, frozen=True):
+class AnyOf(_Parts, frozen=True):
     """At least one of several statements is true. False: all of them are false."""
-
-    parts: tuple[Statement, ...]
-
-    @property
-    def is_of_touch(self) -> bool:  # type: ignore[override]
-        return all(part.is_of_touch for part in self.parts)
 
     def recorded_truth(self, scene: Scene) -> Truth:
         denied = all_of(None if (truth := part.truth(scene)) is None else not truth for part in self.parts)

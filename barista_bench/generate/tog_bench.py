@@ -129,7 +129,6 @@ class ToGBenchFamily(Family):
                 yield self._candidate(scene, template, things, takes, [*evidence, *touched])
 
     def _brought_about_candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        """Yield a question for each place and each state into which hands bring an object."""
         for span in scene.places:
             template = self.words.places.get(span.predicate)
             if template is not None and span.start > 0:

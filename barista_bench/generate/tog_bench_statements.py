@@ -12,9 +12,10 @@ from typing import ClassVar
 import numpy as np
 
 from barista_bench.benchmarks.tog_bench.t_stvg import RATE
-from barista_bench.generate.scene import Scene, cached_by_scene
+from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement, Truth, Unique
+from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph import Layer
 
 

@@ -7,24 +7,15 @@ share all of their actions.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import cycle, groupby
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 import msgspec
-import yaml
 
-from barista_bench.benchmarks.vista.release import ENTRIES_END, TABLE, TASKS_FOLDER
-from barista_bench.benchmarks.vista.release_files import MetadataRow
 from barista_bench.core.example import content_seed
-from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import (
     DECIDED,
     REPEATED,
@@ -32,7 +23,6 @@ from barista_bench.generate.candidates import (
     Item,
     QuestionCandidate,
     Tally,
-    by_video,
     keep_most,
     one_per_event,
 )
@@ -41,13 +31,16 @@ from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import noun_of
 from barista_bench.generate.vista_clips import REVIEW_QUESTION, Order, Sequences, VistaWords, foundation_candidates
+from barista_bench.generate.vista_effects import effect_candidates
+from barista_bench.generate.vista_release import entry_path, write_release
 from barista_bench.generate.wordings import Phrases, fill_form, plain_text, shuffled_forms
-from barista_bench.media.encoding import encode_video, join_videos, resize_pictures
-from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
 
-FOUNDATION = ("objects", "containers", "on_v_off", "pick_v_put", "opening_v_closing")
+FOUNDATION = (
+    *("objects", "containers", "on_v_off", "pick_v_put", "opening_v_closing"),
+    *("clean", "heat", "toggle", "slice", "object_tracking", "object_interaction"),
+)
 LEVELS = range(2, 9)
 LARGEST_FOUNDATION = 8
 """Maximum number of descriptions in one set of level 1."""
@@ -82,6 +75,7 @@ class VistaFamily(Family):
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         sequences = Sequences(scene, self.words.fps)
         yield from foundation_candidates(scene, sequences.clips, self.words)
+        yield from effect_candidates(scene, sequences.clips, self.words)
         for level in LEVELS:
             for base in sequences.orders(level):
                 yield from self._set_of(sequences, f"level_{level}_remix", sequences.general_set(base))
@@ -198,7 +192,7 @@ class VistaFamily(Family):
         )
 
     def public_items(self, items: Sequence[Item]) -> dict[str, Item]:
-        return {f"{ENVIRONMENT}/{_entry_path(item)}": item for item in items}
+        return {entry_path(item): item for item in items}
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)
@@ -310,101 +304,3 @@ def _items_in_form(members: Sequence[Item], form: str) -> Iterator[Item]:
             form=form,
         )
         yield msgspec.structs.replace(item, candidate=candidate, choices=reword(item.choices))
-
-
-ENVIRONMENT = "real_life"
-"""Folder of the release that contains all sets."""
-EXTRA_TYPES = frozenset({"opening_v_closing"})
-"""Types of level 1 in the folder `extrapyramidal`, as in the release. All other types are in `foundation`."""
-
-
-def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: VistaWords) -> None:
-    """Write all sets of `items` into the folder `out`. The items are grouped by set."""
-    rows: list[MetadataRow] = []
-    for name, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
-        rows += _write_set(name, list(members), out, words)
-    for video_id, video_items in by_video(items):
-        _write_videos(video_items, source, video_id, out, words)
-    table = io.StringIO(newline="")
-    writer = csv.writer(table)
-    writer.writerow(MetadataRow.__struct_fields__)
-    writer.writerows(map(msgspec.structs.astuple, rows))
-    write_whole(out / TABLE, table.getvalue().encode())
-
-
-def _level_and_type(item: Item) -> tuple[str, str]:
-    """Return (level, type), the names of folders of the release."""
-    subtask = item.candidate.subtask
-    if subtask.startswith("level_"):
-        level, _, kind = subtask.rpartition("_")
-        return level, kind
-    return "extrapyramidal" if subtask in EXTRA_TYPES else "foundation", subtask
-
-
-def _entry_path(item: Item) -> str:
-    _, name, number = item.id.split("/")
-    return "/".join((*_level_and_type(item), name, f"take_{number}.mp4"))
-
-
-def _write_set(name: str, members: Sequence[Item], out: Path, words: VistaWords) -> Iterator[MetadataRow]:
-    first = members[0]
-    level, kind = _level_and_type(first)
-    labels = {choice.text: f"label_{index}" for index, choice in enumerate(first.choices)}
-    stem = out / TASKS_FOLDER / ENVIRONMENT / level / kind / name.rpartition("/")[2]
-    entries = [{"path": _entry_path(item), "label": labels[item.candidate.right[0].text]} for item in members]
-    actions = list(dict.fromkeys(action for item in members for action in item.candidate.extra["actions"]))
-    metadata: dict[str, object] = {
-        "concepts": {"high_level_actions": actions, "objects": list(dict.fromkeys(map(noun_of, actions)))}
-    }
-    if kind == "remix":
-        prefixes = {item.candidate.right[0].text: item.candidate.extra["shared"] for item in members}
-        metadata["prefix_lens"] = [{"description": text, "shared_prefix": steps} for text, steps in prefixes.items()]
-    prompts = {label: text for text, label in labels.items()}
-    content = {"label_prompts": prompts, "prompt_gpt": words.prompt, "example_gpt": words.example, "metadata": metadata}
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    yaml_text = yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
-    write_whole(stem.with_name(f"{stem.name}.yaml"), yaml_text.encode())
-    write_whole(stem.with_name(stem.name + ENTRIES_END), json.dumps(entries, indent=1).encode())
-    problem_set = f"{stem.relative_to(out).as_posix()}.yaml"
-    number = int(level.removeprefix("level_")) if level.startswith("level_") else 1
-    for item in members:
-        text = item.candidate.right[0].text
-        yield MetadataRow(f"{ENVIRONMENT}/{_entry_path(item)}", number, text, ENVIRONMENT, kind, problem_set)
-
-
-def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out: Path, words: VistaWords) -> None:
-    """Write the entries of one video. Each is the sequence of its clips, at the common rate and width."""
-    fps = source[video_id].video.fps
-    with open_reader(source.video_path(video_id)) as reader, TemporaryDirectory() as folder:
-        size = _video_size(*reader.size, words.width)
-
-        @cache  # sets share clips: a thousand entries may be made of fifty
-        def clip(start: int, end: int) -> Path:
-            frames = list(_frames_at_rate(start, end, fps or reader.fps, words.fps))
-            path = Path(folder) / f"{start}_{end}.mp4"
-            return encode_video(path, resize_pictures(reader.read(frames), size), size=size, fps=words.fps)
-
-        for item in items:
-            path = out / ENVIRONMENT / _entry_path(item)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            join_videos(path, [clip(start, end) for start, end in item.candidate.extra["spans"]], fps=words.fps)
-
-
-def _frames_at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int]:
-    """Yield frames of [start, end) at `rate` per second. Of two equally near frames, the earlier one is taken.
-
-    >>> list(_frames_at_rate(10, 20, 50.0, 25)), list(_frames_at_rate(0, 3, 25.0, 50))
-    ([10, 12, 14, 16, 18], [0, 0, 1, 1, 2, 2])
-    """
-    count = max(1, round((end - start) * rate / fps))
-    return (min(end - 1, start + int(number * fps / rate)) for number in range(count))
-
-
-def _video_size(width: int, height: int, most: int) -> tuple[int, int]:
-    """Return the size of a video. Width and height are even, and the aspect ratio is the source's.
-
-    >>> _video_size(1280, 720, 320), _video_size(120, 80, 320)
-    ((320, 180), (120, 80))
-    """
-    scale = min(1.0, most / max(width, height))
-    return max(2, round(width * scale / 2) * 2), max(2, round(height * scale / 2) * 2)

@@ -11,7 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice, pairwise, product, zip_longest
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.nearby import moments_of, place_words
@@ -69,6 +71,7 @@ class VistaWords(DomainRecord, frozen=True):
         opposites: pairs of verbs that reverse each other, by kind of set.
         objects: nouns of activities for objects that hands can treat in the same way.
         states: maps a category to the values that questions are about, each with its words.
+        changes: as `states`, by subtask: the values between which an object of the category changes.
         hollow: values that mean that nothing is inside an object.
         contents: predicate of objects that are inside an object.
     """
@@ -84,6 +87,9 @@ class VistaWords(DomainRecord, frozen=True):
     states: dict[str, dict[str, str]]
     hollow: tuple[str, ...]
     contents: str
+    changes: dict[Literal["clean", "heat", "toggle", "slice"], dict[str, dict[str, str]]] = msgspec.field(
+        default_factory=dict
+    )
 
     def action(self, name: str) -> str:
         """Return an activity "Verb noun" in words without a subject, such as "pick up the cup"."""
@@ -265,14 +271,14 @@ def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Ite
             ({"deeds": Phrases([words.action(scene.action_in_words(name))])}, Depicts((name,), (span,)))
             for name in (clip.name, *other_actions)
         ]
-        yield _candidate(scene, subtask, key.lower(), "vista/act", sayings, span, clip.start, (clip.name,))
+        yield clip_candidate(scene, subtask, key.lower(), "vista/act", sayings, span, clip.start, (clip.name,))
 
 
 def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
     """Yield candidates about the place where hands put an object."""
     clip_span, last = (clip.start, clip.end), clip.end - 1
     used = used_things(scene, *clip_span)
-    kinds = {thing.id: _kind_name(scene, thing) for thing in scene.things.values()}
+    kinds = {thing.id: kind_name(scene, thing) for thing in scene.things.values()}
     times = Counter(kinds.values())
     for span in scene.places:
         # Relations are recorded in both directions. The object that is put somewhere is the object that hands move.
@@ -291,14 +297,14 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
         ]
         objects = span.thing.id, span.other.id
         arguments = kind, "vista/place", sayings, clip_span, last, (clip.name,), objects
-        yield _candidate(scene, "containers", *arguments, [Seen(item, last) for item in objects])
+        yield clip_candidate(scene, "containers", *arguments, [Seen(item, last) for item in objects])
 
 
 def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
     """Yield candidates about the state of an object, in clips at most half as long as an action may be."""
     length = scene.frames_in(scene.domain.lengths.action_max / 2)
     for span in scene.values:
-        kind, item = _kind_name(scene, span.thing), span.thing.id
+        kind, item = kind_name(scene, span.thing), span.thing.id
         values = words.states.get(kind, {})
         if span.type != "state" or span.value not in values:
             continue
@@ -316,10 +322,10 @@ def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandi
             if span.value in words.hollow:
                 given.append(NothingInside(item, words.contents, start, end))
             arguments = kind, "vista/state", sayings, (start, end), start, (), (item,)
-            yield _candidate(scene, "on_v_off", *arguments, given)
+            yield clip_candidate(scene, "on_v_off", *arguments, given)
 
 
-def _candidate(
+def clip_candidate(
     scene: Scene,
     subtask: str,
     key: str,
@@ -349,7 +355,7 @@ def _candidate(
     )
 
 
-def _kind_name(scene: Scene, thing: NamedObject) -> str:
+def kind_name(scene: Scene, thing: NamedObject) -> str:
     """Return the name that an object has in any video, without colours."""
     category = thing.category.lower()
     return thing.name if category in scene.domain.vague else category

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import ClassVar, TypeVar
 
-from barista_bench.generate.nearby import excludes_action, moments_of
-from barista_bench.generate.scene import Scene, cached_by_scene
+from barista_bench.generate.nearby import excludes_action, is_located, moments_of
+from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject, find_overlapping, verb_of
 from barista_bench.generate.statements import Statement, Truth
+from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph import Layer
 
 ClipT = TypeVar("ClipT")
@@ -164,6 +165,55 @@ class NothingInside(Statement, frozen=True):
         )
 
 
+class Unjoined(Statement, frozen=True):
+    """An object is not in a spatial relation to another object. False: it is, as in `Located`."""
+
+    object: str
+    predicate: str
+    other: str
+    frame: int
+
+    def recorded_truth(self, scene: Scene) -> Truth:
+        is_joined = is_located(scene, self.object, self.predicate, self.other, self.frame)
+        return None if is_joined is None else not is_joined
+
+
+class LeftmostAtEnd(Statement, frozen=True):
+    """Of alike objects, the one that is leftmost on the first frame of a clip is leftmost on its last frame too.
+
+    With `stays=False`, another object is leftmost on the last frame. The boxes of both frames decide. An object is
+    leftmost if its box ends left of the middle of every other box. All of the objects must be annotated at every moment
+    of the clip, and no other object of their kind.
+    """
+
+    steps: ClassVar[int] = 2
+
+    objects: tuple[str, ...]
+    kind: str
+    start: int
+    end: int
+    stays: bool
+
+    def recorded_truth(self, scene: Scene) -> Truth:
+        category = scene.things[self.objects[0]].category
+        if not scene.coverage.covers_category(category, self.start, self.end):
+            return None
+        alike, last = _of_kind(scene, self.kind), self.end - 1
+        for frame in (self.start, *moments_of(scene, self.start, self.end), last):
+            if {item for item in alike if scene.is_annotated(item, frame)} != set(self.objects):
+                return None
+        first_item, last_item = (leftmost(scene, self.objects, frame) for frame in (self.start, last))
+        return None if first_item is None or last_item is None else (first_item == last_item) == self.stays
+
+
+def leftmost(scene: Scene, objects: Sequence[str], frame: int) -> str | None:
+    """Return the object whose box ends left of the middle of all other boxes on a frame; None if no box does."""
+    boxes = scene.boxes(frame)
+    first, *others = sorted(objects, key=lambda item: boxes[item][0] + boxes[item][2])
+    end = boxes[first][0] + boxes[first][2]
+    return first if all(end <= boxes[item][0] + boxes[item][2] / 2 for item in others) else None
+
+
 class AloneInView(Statement, frozen=True):
     """No other object of these categories or names is in the picture at any moment of a clip."""
 
@@ -175,16 +225,21 @@ class AloneInView(Statement, frozen=True):
     end: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        others = [
-            thing.id
-            for thing in scene.things.values()
-            if self.kind in (thing.name, thing.category.lower()) or f" {thing.noun}".endswith(f" {self.kind}")
-        ]
+        others = _of_kind(scene, self.kind)
         frames = moments_of(scene, self.start, self.end)
         is_known = scene.coverage.covers_category(scene.things[self.object].category, self.start, self.end)
         return is_known and not any(
             scene.is_annotated(other, frame) for other in others if other != self.object for frame in frames
         )
+
+
+def _of_kind(scene: Scene, kind: str) -> list[str]:
+    """Return the ids of the objects that a category or name could mean."""
+    return [
+        thing.id
+        for thing in scene.things.values()
+        if kind in (thing.name, thing.category.lower()) or f" {thing.noun}".endswith(f" {kind}")
+    ]
 
 
 def _holdings(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:

@@ -43,8 +43,10 @@ def chat(prompt: Prompt, images: Sequence[str] = ()) -> list[ai.ChatMessage]:
         ai.ContentText(text=part.text) if isinstance(part, TextPart) else ai.ContentImage(image=images[part.index])
         for part in prompt.joined_parts
     ]
-    system: list[ai.ChatMessage] = [ai.ChatMessageSystem(content=prompt.system)] if prompt.system else []
-    return [*system, ai.ChatMessageUser(content=content)]
+    turns: list[ai.ChatMessage] = [ai.ChatMessageSystem(content=prompt.system)] if prompt.system else []
+    for each in prompt.earlier:
+        turns += [ai.ChatMessageUser(content=each.question), ai.ChatMessageAssistant(content=each.answer)]
+    return [*turns, ai.ChatMessageUser(content=content)]
 
 
 def completion(output: ai.ModelOutput) -> Completion:

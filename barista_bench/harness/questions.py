@@ -131,6 +131,8 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
     sets = []
     for opened_task in open_questions(config):
         task = opened_task.task
+        if named := [name for name, option in task.options.items() if option.names_run and task.chosen[name]]:
+            raise ConfigError(f"option {named[0]} reads another run, which only `run` does. Fix: leave it out")
         if task.answered_by_text:
             sets.append(QuestionSet(task, opened_task.examples, _config_of_task(config, opened_task)))
         else:

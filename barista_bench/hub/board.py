@@ -1,6 +1,6 @@
-"""Turn a results dataset into leaderboard tables.
+"""Read and check the submissions of a results dataset (tables: `board_tables.py`).
 
-A Space runs this module with pydantic, PyYAML and huggingface_hub only.
+A Space runs both modules with pydantic, PyYAML and huggingface_hub only.
 
 The dataset holds files `results/<org>/<model>/<leaderboard>/results.json`, written by `barista-bench publish
 submission`. If judges score the task, `judged.json` lies next to the file. The dataset may hold `leaderboard.yaml` (see
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final
@@ -21,16 +21,13 @@ from huggingface_hub.hf_api import RepoFile
 from pydantic import BaseModel, ConfigDict, RootModel, StringConstraints
 
 from barista_bench.core.leaderboards import RULES_FILE, TASKS, Tasks
-from barista_bench.core.ranking import mean_rank, ranks as shared_ranks
 from barista_bench.errors import DataError
-from barista_bench.files.text_out import one_line
 from barista_bench.hub import checks
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
 from barista_bench.runs.described import SHORT
-from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
+from barista_bench.runs.score.comparability import Comparability
 from barista_bench.runs.score.costs import COST_NAMES
 from barista_bench.runs.score.results import Results, read_results
-from barista_bench.tables import Table, Value
 
 RESULTS_FILE: Final = "results.json"
 JUDGED_FILE: Final = "judged.json"
@@ -38,11 +35,7 @@ MAX_FILES: Final = 2000
 """Maximum number of files that are read per submitter."""
 MAX_TABLES: Final = 100
 """Maximum number of tables with one submitter's results."""
-MAX_REFUSALS: Final = 20
-"""Maximum number of refused files that are listed one by one per submitter."""
-_COSTS: Final = tuple(name for name in COST_NAMES if name != "dollars")
-LONGEST: Final = 500
-"""Maximum characters of a cell whose text comes from a submission."""
+SHOWN_COSTS: Final = tuple(name for name in COST_NAMES if name != "dollars")
 _REMEDY: Final = "Fix: use `publish submission`"
 
 
@@ -156,7 +149,7 @@ def _limit_files(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmissio
     """Return the first `MAX_FILES` paths `results/<org>/...` of each submitter, and the submitters with more files."""
     counts, kept = Counter[str](), []
     for name in names:
-        submitter = _folder_of(name)
+        submitter = folder_of(name)
         counts[submitter] += 1
         if counts[submitter] <= MAX_FILES:
             kept.append(name)
@@ -168,7 +161,7 @@ def _limit_files(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmissio
     return kept, left_out
 
 
-def _folder_of(name: str) -> str:
+def folder_of(name: str) -> str:
     """Return the submitter's folder `results/<org>` of a file, or `results` for a file outside such folders."""
     return "/".join(PurePosixPath(name).parts[:-1][:2]) or name
 
@@ -196,68 +189,6 @@ def fetch_results(
             repo_id, repo_type="dataset", revision=commit, allow_patterns=paths, local_dir=folder, endpoint=endpoint
         )
     return Path(folder), (*left_out, *refused)
-
-
-def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
-    """Return the rank of each entry by `core.ranking`.
-
-    For an entry without an interval, its value serves as the interval. An incomplete entry has no rank.
-    """
-    return shared_ranks([entry.ends if entry.is_complete else None for entry in entries])
-
-
-def tables(board: Board) -> list[Table]:
-    """Return one table per set of comparable results, best results first.
-
-    Texts come from submissions. Do not show them as HTML or Markdown.
-    """
-    groups = _groups(board)
-    apart = distinguishing_parts(list(groups))
-    return [_table(record, group, why) for (record, group), why in zip(groups.items(), apart, strict=True)]
-
-
-def overview(board: Board) -> Table:
-    """Return a table with a row per model and a column per leaderboard, with value, interval and rank.
-
-    A model on all leaderboards has a mean rank. If a leaderboard has several sets of comparable results, the set with
-    the most submitters represents it. At a tie, the set with the most models does. The column's heading names the
-    wording.
-    """
-
-    def size(group: Sequence[BoardEntry]) -> tuple[int, int]:
-        return len({entry.submitter for entry in group}), len(group)
-
-    largest_groups: dict[str, list[BoardEntry]] = {}
-    for record, group in _groups(board).items():
-        name = checks.leaderboard_name(record)
-        if size(group) > size(largest_groups.get(name, ())):
-            largest_groups[name] = group
-    cells: dict[str, dict[str, tuple[BoardEntry, int | None]]] = defaultdict(dict)
-    for name, group in largest_groups.items():
-        for entry, rank in zip(group, ranks(group), strict=True):
-            cells[entry.model][name] = (entry, rank)
-    lines = []
-    for model, row in cells.items():
-        mean = mean_rank([row[name][1] if name in row else None for name in largest_groups])
-        lines.append((model, mean, *(_cell(*row[name]) if name in row else "" for name in largest_groups)))
-    lines.sort(key=lambda line: (line[1] is None, line[1] or 0.0, str(line[0])))
-    head = ("model", "mean rank", *(f"{name} ({group[0].record.wording})" for name, group in largest_groups.items()))
-    return _table_of(
-        "overview", head, lines, f"value [95% interval] (rank); values are 0 to 100, {checks.SELF_REPORTED}"
-    )
-
-
-def refusals(board: Board) -> Table:
-    """Return the submissions that are not shown. The first `MAX_REFUSALS` per submitter are listed one by one."""
-    by_submitter: dict[str, list[RefusedSubmission]] = defaultdict(list)
-    for refused in board.refused:
-        by_submitter[_folder_of(refused.path)].append(refused)
-    rows = []
-    for submitter, files in by_submitter.items():
-        rows += [(refused.path, refused.reason) for refused in files[:MAX_REFUSALS]]
-        if len(files) > MAX_REFUSALS:
-            rows.append((submitter, f"{len(files) - MAX_REFUSALS} more files are refused"))
-    return _table_of("refused", ("file", "reason"), rows, "not shown above")
 
 
 def _read_rules(root: Path) -> BoardRules:
@@ -316,7 +247,7 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
         coverage=min(coverage, checks.judged_fraction(judged)) if judged else coverage,
         revision=(results.model.revision or "")[:SHORT] or None,
         version=results.barista_bench,
-        costs={name: cost.mean for name, cost in results.timing.costs.items() if name in _COSTS},
+        costs={name: cost.mean for name, cost in results.timing.costs.items() if name in SHOWN_COSTS},
     )
 
 
@@ -365,61 +296,3 @@ def _check_rules(results: Results, judged: JudgedResults | None, board: str, rul
         )
     if judged is not None and rules.judges and judged.judge.name not in rules.judges:
         raise DataError(f"{name}: judge.name: {judged.judge.name!r} is none of {RULES_FILE}. Fix: use one of those")
-
-
-def _groups(board: Board) -> Mapping[Comparability, list[BoardEntry]]:
-    """Group comparable entries, best first. Groups are sorted by leaderboard."""
-    groups: dict[Comparability, list[BoardEntry]] = defaultdict(list)
-    for entry in sorted(
-        board.entries,
-        key=lambda entry: (checks.leaderboard_name(entry.record), entry.record.key, -entry.value, entry.model),
-    ):
-        groups[entry.record].append(entry)
-    return groups
-
-
-def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Table:
-    costs = [name for name in _COSTS if any(name in entry.costs for entry in group)]
-    rows: list[tuple[Value, ...]] = [
-        (
-            *(rank, entry.model, entry.value, entry.low, entry.high, entry.repetitions, round(entry.coverage, 4)),
-            *(round(entry.costs[name], 2) if name in entry.costs else None for name in costs),
-            *(entry.revision, entry.version, entry.circumstances),
-        )
-        for entry, rank in zip(group, ranks(group), strict=True)
-    ]
-    rows.sort(key=lambda row: row[0] is None)
-    judge = f", judged by {record.judge.name} with rubric {record.judge.rubric[:SHORT]}" if record.judge else ""
-    took = (f"{name.replace('_', ' ')} a sample" for name in costs)
-    head = (
-        "rank",
-        "model",
-        "value",
-        "95% low",
-        "95% high",
-        "repetitions",
-        "coverage",
-        *took,
-        "revision",
-        "barista_bench",
-    )
-    examples = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording}"
-    apart = f"; stands apart from other tables of the task by {why}" if why else ""
-    metric = f"version {record.task_version}, {group[0].metric}"
-    note = f"{metric}{judge}; {checks.SELF_REPORTED}; {examples}; overlapping intervals share a rank{apart}"
-    return _table_of(checks.leaderboard_name(record), (*head, "settings"), rows, note)
-
-
-def _table_of(title: str, heads: Sequence[str], rows: Iterable[Sequence[Value]], note: str) -> Table:
-    """Return a table. Its texts may come from a submission, so they are cut to short lines of visible characters."""
-
-    def shown(value: Value) -> Value:
-        return one_line(value[:LONGEST])[:LONGEST] if isinstance(value, str) else value
-
-    shown_rows = (tuple(map(shown, row)) for row in rows)
-    return Table.of(str(shown(title)), [str(shown(head)) for head in heads], shown_rows, str(shown(note)))
-
-
-def _cell(entry: BoardEntry, rank: int | None) -> str:
-    interval = f" [{entry.low:.1f}, {entry.high:.1f}]" if entry.low is not None and entry.high is not None else ""
-    return f"{entry.value:.1f}{interval} ({'incomplete' if rank is None else rank})"

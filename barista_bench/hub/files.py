@@ -15,7 +15,7 @@ from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
 from barista_bench.errors import DataError
 from barista_bench.files.owned_folders import SUBMISSION, replacing_folder
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.files.text_out import holds_key
 from barista_bench.hub.checks import MAX_FILE, EvalResults, dump_yaml, load_yaml, read_eval_results, read_model_index
 from barista_bench.hub.submission import IndexResult, Submission, as_json, public_judged, public_results

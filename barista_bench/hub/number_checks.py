@@ -51,7 +51,7 @@ def _complaints(results: Results) -> Complaints:
     within = dataset.limit is None or dataset.examples <= dataset.limit
     yield "dataset.examples", "" if dataset.examples and within else f"is {dataset.examples}, limit {dataset.limit}"
     primary = results.metrics.get(results.primary)
-    lacks = f"lacks the primary figure {results.primary!r:.80}"
+    lacks = f"lacks the primary metric {results.primary!r:.80}"
     yield "metrics", lacks if primary is None else _outside(primary) and f"{results.primary} {_outside(primary)}"
     yield from _coverage(results)
     by_detail = {

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine, read_bounded, refuse_packed
+from barista_bench.files.paths import confine
+from barista_bench.files.reading import read_bounded, refuse_packed
 from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask, encode_mask, mask_boxes

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import as_utf8, confine, read_bounded
+from barista_bench.files.paths import confine
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import atomic_write, write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask

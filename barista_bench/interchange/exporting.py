@@ -19,7 +19,7 @@ from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_target, replacing_folder
-from barista_bench.files.reading import valid_video_id
+from barista_bench.files.paths import valid_video_id
 from barista_bench.interchange import released_folder
 from barista_bench.interchange.released_folder import JsonObject
 from barista_bench.judging.judge_folder import read_judge
@@ -36,7 +36,8 @@ from barista_bench.judging.scoring import read_judged_run
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.samples import ReadRun, ScoredSample, read_samples
-from barista_bench.runs.score.scoring import read_scored, session_seconds
+from barista_bench.runs.score.scoring import read_scored
+from barista_bench.runs.score.sessions import session_seconds
 
 JUDGED_TASKS = frozenset({"referring", "temporal_vqa"})
 BOX_TASKS = frozenset({"grounding", "hand_object", "referring"})
@@ -322,7 +323,7 @@ def _refuse_other_rules(own_run: ReadRun) -> None:
         )
     if own_run.task.follows_paper:
         raise ConfigError(
-            f"{own_run.folder}: follows the paper's protocol, the layout has the released rules' figures. "
+            f"{own_run.folder}: follows the paper's protocol, the layout has the released rules' scores. "
             "Fix: run or import with --protocol release"
         )
 

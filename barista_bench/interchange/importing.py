@@ -55,7 +55,7 @@ from barista_bench.interchange.released_run import ReleasedRun, check_same, read
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, write_released_judge
 from barista_bench.models import ModelIdentity
 from barista_bench.models.finish_reasons import meaning_of
-from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.data_location import data_location
 from barista_bench.runs.log.inputs import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleRecord

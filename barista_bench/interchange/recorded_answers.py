@@ -23,7 +23,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_place, check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
 from barista_bench.runs.ask.answers import answer_status
-from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.data_location import data_location
 from barista_bench.runs.described import MAX_REPETITIONS
 from barista_bench.runs.log.inputs import digest, sample_keys

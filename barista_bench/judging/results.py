@@ -73,7 +73,7 @@ class JudgedResults(RecordedMetrics):
     barista_bench: Line
     method: Literal["g-eval", "reasoning", "released"]
     scale: Amount = Field(default=10.0, description="the highest score of a verdict; the lowest is 0")
-    tops: dict[str, Amount] = Field(default_factory=dict, description="figures that do not end at 1: where they end")
+    tops: dict[str, Amount] = Field(default_factory=dict, description="metrics that do not end at 1: where they end")
     judge: JudgeInfo
     generation: dict[str, JsonValue]
     rubric: RubricInfo
@@ -102,7 +102,7 @@ class JudgedResults(RecordedMetrics):
     output_tokens: Count
     cost: Amount | None = Field(description="US dollars, None without prices")
     costs: dict[str, Cost] = Field(default_factory=dict, description="of verdicts, by COST_NAMES, as of runs")
-    stopped: StoppedRun | None = Field(default=None, description="a decision instead of figures: it stopped early")
+    stopped: StoppedRun | None = Field(default=None, description="a decision instead of metrics: it stopped early")
 
     @property
     def is_held(self) -> bool:

@@ -1,7 +1,6 @@
 """Frames of a video that are decoded only when pixels are needed; works without `datasets`, which is slow to import."""
 
 import os
-import threading
 from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -10,16 +9,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.media.video import read_frames
 from barista_bench.media.video.frame_reader import Images
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PilImage
-
-_decoded = 0
-_count_lock = threading.Lock()
-os.register_at_fork(after_in_child=lambda: _renew_lock())
 
 
 class LazyFrames:
@@ -51,7 +46,7 @@ class LazyFrames:
         """Return the absolute path of the video.
 
         With a root, the path must be relative and stay inside the root after links are followed (see
-        `files.reading.confined`). Without a root, it must be absolute. Raises VideoError.
+        `files.paths.confine`). Without a root, it must be absolute. Raises VideoError.
         """
         if self.root is not None:
             try:
@@ -124,21 +119,7 @@ class LazyFrames:
         return self.video, self.indices, self.root
 
     def _decode(self, indices: tuple[int, ...]) -> Images:
-        global _decoded
-        images = read_frames(self.path, indices, backend=self.backend)
-        with _count_lock:
-            _decoded += len(indices)
-        return images
+        return read_frames(self.path, indices, backend=self.backend)
 
 
 Mapping.register(LazyFrames)
-
-
-def decode_count() -> int:
-    """Return the number of frames that `LazyFrames` has decoded in this process."""
-    return _decoded
-
-
-def _renew_lock() -> None:
-    global _count_lock
-    _count_lock = threading.Lock()

@@ -75,7 +75,6 @@ def draw_marks(
 
 
 def _centre(mask: NDArray[np.bool_]) -> tuple[int, int]:
-    """Return the mean (column, row) of a mask's pixels, rounded."""
     columns, rows = (np.count_nonzero(mask, axis=axis) for axis in (0, 1))
     means = (float(np.arange(len(counts)) @ counts / counts.sum()) for counts in (columns, rows))
     x, y = map(round, means)
@@ -107,7 +106,6 @@ def _paint_labels(
 def _paint_strip(
     strip: NDArray[np.uint8], around: NDArray[np.int32], mask_alpha: float, boundary_alpha: float, darken_inside: bool
 ) -> None:
-    """Paint a strip of the frame; `around` has the strip's labels and one more pixel on each side."""
     labels = around[1:-1, 1:-1]
     painted = labels != 0
     numbers, inverse = np.unique(labels[painted], return_inverse=True)

@@ -284,7 +284,6 @@ def _colour(words: list[str], base: RGB) -> RGB:
 
 
 def _first_colour(words: list[str], base: RGB) -> tuple[RGB, list[str]]:
-    """Return the colour at the start of the words (default: the object's colour), and the words after it."""
     if words and words[0] in PALETTE:
         return PALETTE[words[0]], words[1:]
     if words and words[0].isdigit():
@@ -294,14 +293,12 @@ def _first_colour(words: list[str], base: RGB) -> tuple[RGB, list[str]]:
 
 
 def _surface(c: Canvas, colour: RGB, level: int) -> None:
-    """Draw the liquid in the mouth of a cup or jug; `level` 1..8 tells how full the vessel is."""
     rx, ry = 8 + level * 3 // 2, 2 + level * 3 // 8
     c.oval(0, 0, rx, ry, colour)
     c.shade(90).oval(-rx // 3, 0, rx // 2, max(1, ry // 2), light(colour, 45))
 
 
 def _stream(c: Canvas, colour: RGB, height: int) -> None:
-    """Draw liquid that falls from the origin over `height` units."""
     c.bone(0, 0, 0, max(3, height), 4, colour)
     c.shade(110).rect(-1, 0, 0, height, light(colour, 60))
 

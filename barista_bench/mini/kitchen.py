@@ -22,7 +22,7 @@ from barista_bench.mini.drawing import REFERENCE_HEIGHT
 from barista_bench.mini.render import KitchenScene, Renderer, paint_room
 from barista_bench.mini.stage import BEATS, HUMAN_ACTIONS, BeatRange, Stage
 from barista_bench.scene_graph.coverage import merged_spans
-from barista_bench.scene_graph.masks import encode_object_map, mask_boxes
+from barista_bench.scene_graph.masks import mask_boxes
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     VIDEO_FILE,
@@ -38,6 +38,7 @@ from barista_bench.scene_graph.release import (
     encode,
     rle_segmentation,
 )
+from barista_bench.scene_graph.shapes import masks_of_labels
 
 FPS = 30
 """Default frames per second."""
@@ -57,7 +58,10 @@ _SLEEVES = ("blue", "gray", "green", "purple", "black")
 
 @dataclass(frozen=True)
 class VideoPlan:
-    """The plan of a video, which is small and can be pickled. `index` is the video's number in the kitchen, from 0."""
+    """The plan of a video, which is small and can be pickled. `index` is the video's number in the kitchen, from 0.
+
+    `order` names the blocks of the script, as in `script_of`.
+    """
 
     index: int
     seed: int
@@ -65,6 +69,7 @@ class VideoPlan:
     height: int
     seconds: tuple[float, float] = SECONDS
     fps: int = FPS
+    order: str = ""
 
     @property
     def preparation(self) -> str:
@@ -90,7 +95,7 @@ class KitchenVideo:
     def __init__(self, plan: VideoPlan) -> None:
         self.plan = plan
         self._text = f"{plan.seed}:{plan.video_id}"
-        self.blocks = script.script_of(plan.preparation, plan.turn, plan.seed)
+        self.blocks = script.script_of(plan.preparation, plan.turn, plan.seed, plan.order)
         self.timeline = Stage(plan.preparation, self._homes()).play(self.blocks)
         shortest, longest = (round(s * plan.fps) for s in plan.seconds)
         self.frame_count = min(max(self.timeline.length * plan.fps // (BEATS * TICKS_PER_SECOND), shortest), longest)
@@ -100,7 +105,6 @@ class KitchenVideo:
         self.ids = {key: str(uuid.uuid5(KITCHEN_IDS, f"object:{self._text}:{key}")) for key in self.keys}
 
     def _homes(self) -> dict[str, script.PropPlace]:
-        """Return small changes of the layout: all loose things except machines are moved a little."""
         homes = {}
         for key, prop in script.props_of(self.plan.preparation).items():
             if not prop.home.parent and key not in ("machine", "store", "mill"):
@@ -144,7 +148,7 @@ class KitchenVideo:
 
 def _annotations(frame: int, owners: NDArray[np.uint8], ids: Sequence[str]) -> Iterator[ReleaseAnnotation]:
     """Yield boxes and masks of the objects on a frame; every object has at least one pixel in the map `owners`."""
-    masks = encode_object_map(owners)
+    masks = masks_of_labels(owners)
     boxes = mask_boxes([mask.counts for mask in masks.values()], *owners.shape)
     for (owner, mask), box in zip(masks.items(), boxes.tolist(), strict=True):
         yield ReleaseAnnotation(frame, ids[owner - 1], tuple(box), rle_segmentation(mask.size, mask.counts))
@@ -193,7 +197,6 @@ def _relations(video: KitchenVideo) -> list[ReleaseRelation]:
 
 
 def _ranges(video: KitchenVideo, beats: list[BeatRange]) -> list[ReleaseRange]:
-    """Return the frames of the beats; `merged_spans` joins them to ranges."""
     return [ReleaseRange(*span) for span in merged_spans(ReleaseRange(*video.frames_of(b)) for b in beats)]
 
 

@@ -97,7 +97,6 @@ class KitchenScene:
         return self._clamped_corner(x, y)
 
     def _clamped_corner(self, x: int, y: int) -> tuple[int, int]:
-        """Return the corner nearest to (x, y) at which the view stays inside the room."""
         right, bottom = (ROOM_WIDTH - self._view) * FINE, (ROOM_BOTTOM - REFERENCE_HEIGHT) * FINE
         return min(max(x, 0), right), min(max(y, ROOM_TOP * FINE), bottom)
 
@@ -278,7 +277,6 @@ class Renderer:
         return layer.picture, layer.owners
 
     def _update_layer(self, still_things: list[PlacedSprite]) -> None:
-        """Paint these sprites in the cached layer; if possible, only add the new sprites."""
         if _common_start(self._painted, still_things) != self._painted:
             self._layer.picture[...] = self._room
             self._layer.owners[...] = 0

@@ -150,9 +150,12 @@ _TABLES = msgspec.yaml.decode(resources.files(__package__).joinpath("script.yaml
 PREPARATIONS = tuple(_TABLES.orders)
 
 
-def script_of(preparation: str, turn: int, seed: int) -> list[tuple[str, list[Act]]]:
-    """Return (process step, acts) for each block of a script; `turn` counts the videos of a preparation from 0."""
-    order = spread(f"order:{seed}:{preparation}", _TABLES.orders[preparation], turn)
+def script_of(preparation: str, turn: int, seed: int, order: str = "") -> list[tuple[str, list[Act]]]:
+    """Return (process step, acts) for each block of a script; `turn` counts the videos of a preparation from 0.
+
+    `order` names the blocks; by default it is one of the preparation's orders.
+    """
+    order = order or spread(f"order:{seed}:{preparation}", _TABLES.orders[preparation], turn)
     blocks = _TABLES.blocks["common"] | _TABLES.blocks[preparation]
     script = []
     for block in map(blocks.__getitem__, order.split()):

@@ -242,7 +242,6 @@ class Stage:
     def _touch(
         self, hand: str, thing: str, start: int, end: int, values: tuple[str, ...], pose: int, gap: int = 0
     ) -> None:
-        """Put a hand at a thing, or at the part by which the thing is held, `gap` units outside of the usual grip."""
         prop = self.timeline.props[thing]
         part = "" if hand == prop.body_hand else prop.grip_part
         x, y = self.timeline.props[part or thing].grip
@@ -287,7 +286,6 @@ class Stage:
 
 
 def _triples(key: str, place: PropPlace) -> list[tuple[str, str, str]]:
-    """Return the triples (source, value, target) that hold while the object is at this place."""
     triples = []
     for relation in place.relations:
         value, _, other = relation.partition(":")

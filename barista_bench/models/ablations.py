@@ -25,7 +25,7 @@ from typing import Any
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_names import ABLATIONS, AIDED
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import (
     AnsweredRequest,
@@ -137,7 +137,7 @@ def _with_images(request: Request, indices: Sequence[int]) -> Request:
         elif part.index in indices:
             parts.append(ImagePart(indices.index(part.index)))
     times = request.times and request.times.of_images(indices)
-    return replace(request.with_images(indices), prompt=Prompt(request.prompt.system, tuple(parts)), times=times)
+    return replace(request.with_images(indices), prompt=replace(request.prompt, parts=tuple(parts)), times=times)
 
 
 _OPTIONAL_ATTRIBUTES = frozenset({"sends_files", "reads_text_alone", "versions", "batch_check"})

@@ -17,7 +17,8 @@ from tqdm import tqdm
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import refuse_inside, replacing_folder
-from barista_bench.files.reading import confine, read_bounded, valid_video_id
+from barista_bench.files.paths import confine, valid_video_id
+from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import place_file, write_whole
 from barista_bench.media.video import open_reader
 from barista_bench.other_graphs.source import ImportTally, OpenedSource, graph_source
@@ -132,7 +133,6 @@ def import_graphs(
 
 
 def _prepare_root(out: Path, terms: Terms) -> None:
-    """Create the root, or check that an existing root belongs to the same dataset."""
     if out.is_dir() and any(out.iterdir()) and read_terms(out) != terms:
         raise ConfigError(f"{out}: contains other files. Fix: choose a new folder")
     out.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import as_utf8, confine, read_bounded
+from barista_bench.files.paths import confine
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import (
@@ -43,7 +44,6 @@ MAX_BYTES = 2**30
 """Limit of bytes for `pvsg.json`."""
 MAX_FRAMES = 200_000
 """Limit of frames for a video: eleven hours at 5 frames per second."""
-MAX_MASK_BYTES = 2**24
 _REMEDY = "fetch the release again"
 _Number = Annotated[int, msgspec.Meta(ge=1, le=255)]
 _Text = Annotated[str, msgspec.Meta(max_length=100_000)]

@@ -139,7 +139,6 @@ class _RowGraph:
         return ImportedVideo(release, self._pictures, self._video.tally, notes)
 
     def _add_objects(self) -> list[int]:
-        """Add the objects, and return the annotated frames."""
         annotated = {
             frame for moment in self._video.annotated if isinstance(frame := self._timeline.frame(moment), int)
         }
@@ -166,7 +165,6 @@ class _RowGraph:
         return sorted(annotated.union(*self._seen.values()))
 
     def _draw_row(self, row: ObjectRow, frame: int) -> Rle | Box | str:
-        """Return the mask or box of a row, or the reason why it cannot be used."""
         category = tidy_name(row.category)
         if problem := _name_problem("id", row.key) or _name_problem("category", category):
             return problem
@@ -200,7 +198,6 @@ class _RowGraph:
         return [(start, end)]
 
     def _add_attribute(self, row: AttributeRow) -> str | None:
-        """Add an attribute, or return the reason why it cannot be added."""
         value = tidy_name(row.value)
         kind = tidy_name(row.type or self._types.get(value, OTHER_ATTRIBUTE))
         problem = _name_problem("type", kind) or _name_problem("value", value)

@@ -16,10 +16,11 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import as_utf8, confine, read_bounded
+from barista_bench.files.paths import confine
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.text_out import without_numbers
-from barista_bench.media.video.frame_folder import SUFFIXES, frame_files
-from barista_bench.media.video.index import VIDEO_SUFFIXES
+from barista_bench.media.video.frame_folder import SUFFIXES
+from barista_bench.media.video.opening import VIDEO_SUFFIXES
 from barista_bench.media.video.readers import video_facts
 from barista_bench.other_graphs.source import ImportTally
 from barista_bench.scene_graph.non_finite import replace_non_finite
@@ -281,12 +282,6 @@ class Rows:
 def path_below(source: Path, path: str) -> Path:
     """Return a path below the source; "." is the source."""
     return source if path == "." else confine(source, path)
-
-
-def picture_path(folder: Path, name: str) -> Path | None:
-    """Find a picture by its name in a folder; its suffix may differ or be missing."""
-    paths = {path.name: path for path in frame_files(folder)}
-    return paths.get(name) or {path.stem: path for path in paths.values()}.get(os.path.splitext(name)[0])
 
 
 def reason_of(error: Exception) -> str:

@@ -7,14 +7,15 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+import numpy as np
 
 from barista_bench.core.plugins import load_plugin
 from barista_bench.errors import ConfigError
+from barista_bench.scene_graph.coverage import frame_ranges
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle, mask_boxes
 from barista_bench.scene_graph.release import (
@@ -234,6 +235,4 @@ def ranges_of(frames: Iterable[int]) -> list[ReleaseRange]:
     >>> [(span.image_id_start, span.image_id_end) for span in ranges_of([4, 0, 1, 5])]
     [(0, 2), (4, 6)]
     """
-    rows = enumerate(sorted(set(frames)))
-    ranges = [[frame for _, frame in group] for _, group in groupby(rows, key=lambda row: row[1] - row[0])]
-    return [ReleaseRange(run[0], run[-1] + 1) for run in ranges]
+    return [ReleaseRange(*span) for span in frame_ranges(np.array(sorted(set(frames)), dtype=np.int64))]

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine, name_problem, read_bounded
+from barista_bench.files.paths import confine, name_problem
+from barista_bench.files.reading import read_bounded
 from barista_bench.other_graphs.drawing import Bits, bitmap_shape, box_shape, coco_shape, png_bits, polygon_shape
 from barista_bench.other_graphs.rows import (
     OBJECTS,

@@ -23,7 +23,8 @@ from PIL import Image
 from scipy.optimize import linear_sum_assignment
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import as_utf8, confine, read_bounded, valid_video_id
+from barista_bench.files.paths import confine, valid_video_id
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource
@@ -149,7 +150,6 @@ class Visor(OpenedSource):
     def _annotated_pictures(
         self, video_id: str, split: str, raws: Sequence[msgspec.Raw], tally: ImportTally
     ) -> list[_AnnotatedPicture]:
-        """Return the annotated pictures by number."""
         by_number: dict[int, _AnnotatedPicture] = {}
         for raw in raws:
             try:
@@ -220,7 +220,6 @@ class Visor(OpenedSource):
         return numbers
 
     def _add_pictures(self, by_frame: Mapping[int, _AnnotatedPicture], writer: GraphWriter) -> None:
-        """Add all annotations of the pictures, which are given by their frames in the graph."""
         keys = _object_keys(by_frame, writer.size)
         names_on = {
             frame_index: Counter(e.plain_name for e in picture.frame.annotations)
@@ -247,7 +246,6 @@ class Visor(OpenedSource):
     def _add_contacts(
         self, frame_index: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter
     ) -> None:
-        """Add the annotated contacts of hands and gloves, and record which hands touch nothing."""
         gloved_hands = {side for entity in entities for side in entity.hands}
         hands = {entity.plain_name: ids[entity.id] for entity in entities if entity.plain_name in _HANDS}
         for entity in entities:
@@ -302,7 +300,6 @@ def _object_keys(by_frame: Mapping[int, _AnnotatedPicture], size: tuple[int, int
 def _matched_keys(
     group: str, entities_at: Mapping[int, Sequence[_Entity]], size: tuple[int, int]
 ) -> dict[tuple[int, str], str]:
-    """Return the keys for a name that at least one picture has several times."""
     keys: dict[tuple[int, str], str] = {}
     last_masks: dict[str, Rle] = {}
     for frame_index, entities in entities_at.items():
@@ -326,7 +323,6 @@ def _mask(entity: _Entity, size: tuple[int, int]) -> Rle | str:
 
 
 def _add_masks(frame_index: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> set[str]:
-    """Add the usable masks; return the ids of the entities that have a mask."""
     masks: dict[str, Rle] = {}
     for entity in entities:
         mask = _mask(entity, writer.size)

@@ -146,7 +146,7 @@ def _markdown_page(report: Report, page: str) -> str:
         "",
         markdown(report.provenance.line),
         "",
-        f"All figures, and samples with their pictures: [{page}]({page}).",
+        f"All metrics, and samples with their pictures: [{page}]({page}).",
         "",
     ]
     for board in report.boards:

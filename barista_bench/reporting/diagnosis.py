@@ -136,7 +136,7 @@ def baselines(gaps: Sequence[BaselineGap]) -> Table:
     has_several = len({gap.comparison.benchmark for gap in gaps}) > 1
     columns = (
         *text_columns("task", "model", "without"),
-        *number_columns("", "model's figure", "baseline's figure", "gap", "p (Holm)"),
+        *number_columns("", "model's score", "baseline's score", "gap", "p (Holm)"),
     )
     rows = (
         (

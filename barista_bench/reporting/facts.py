@@ -9,6 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from barista_bench.core.example import Visibility
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.data.visibility import graph_visibility
 from barista_bench.reporting.analyses import FactAnalysis, is_unranked
 from barista_bench.reporting.tables import metric_cell
 from barista_bench.runs.score.results import MetricValue
@@ -59,17 +62,21 @@ def fact_tables(facts: FactAnalysis) -> Iterator[Table]:
 def difficulty_tables(tasks: Sequence[Mapping[str, ScoredRun]]) -> Iterator[Table]:
     """Yield one curve per measure of visibility: mean sample scores by quantile bin of the measure and by benchmark.
 
-    The scores come from the ranked models, or from all models if none is ranked. A measure with fewer than two bins has
-    no curve.
+    If no benchmark was generated from a graph, there is nothing to compare, and no curve. The scores come from the
+    ranked models, or from all models if none is ranked. A measure with fewer than two bins has no curve.
     """
     all_runs = [run for by_label in tasks for run in by_label.values()]
     runs = [run for run in all_runs if not is_unranked(run)] or all_runs
+    seen = {run.folder: _visibility_in_evidence(run.examples) for run in runs}
+    if not any(seen.values()):
+        return
+    seen = {run.folder: seen[run.folder] or graph_visibility(run.examples) for run in runs}
     for measure, heading in MEASURES.items():
         scores: dict[str, list[tuple[float, float]]] = defaultdict(list)
         for run in runs:
             for sample in run.samples:
-                visibility = sample.example.evidence.get("visibility")
-                value = visibility.get(measure) if isinstance(visibility, dict) else None
+                visibility = seen[run.folder].get(sample.example.example_id)
+                value = getattr(visibility, measure, None)
                 score = run.score_of(sample)
                 if value is not None and score is not None:
                     scores[run.task.benchmark].append((float(value), score))
@@ -77,6 +84,11 @@ def difficulty_tables(tasks: Sequence[Mapping[str, ScoredRun]]) -> Iterator[Tabl
         edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1))) if len(values) else values
         if len(edges) > 2:
             yield _curve(heading, scores, edges.tolist())
+
+
+def _visibility_in_evidence(examples: ExampleSet) -> dict[str, Visibility]:
+    rows = {example.example_id: example.evidence.get("visibility") for example in examples.examples}
+    return {name: Visibility.read(row) for name, row in rows.items() if isinstance(row, dict)}
 
 
 def _curve(heading: str, scores: Mapping[str, Sequence[tuple[float, float]]], edges: Sequence[float]) -> Table:

@@ -74,7 +74,7 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
         scores = (_score_cell(task.runs.get(label), analyses.comparisons) for task in tasks)
         rows.append((label, *([rank_cell] if has_ranks else []), *scores))
     note = (
-        "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over resampling units."
+        "Primary metric of each task: mean ± standard deviation over runs, and the 95% interval over resampling units."
     )
     by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
     table = Table.of(f"Leaderboard: {title}", columns, rows, " ".join([note, *filter(None, by_order)]))

@@ -18,6 +18,7 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.judging.chosen import JudgedRuns as JudgedRuns
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.reporting.judges import labelled_judges
+from barista_bench.runs.score.labels import own_name
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Table
 
@@ -59,7 +60,8 @@ def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> Mo
             if scores and len(scores) == len({verdict.criterion for verdict in verdicts}):
                 scores_of[sample_name(example_id, repetition)] = statistics.fmean(scores.values())
     runs = tuple(tuple(sample.as_scored for sample in group.samples) for group in run.counted.values())
-    return ModelSamples(label, run.task, runs, scores_by_judge)
+    name = own_name(run.name, run.results.model)
+    return ModelSamples(label, run.task, runs, scores_by_judge, run.results.model.settings, name)
 
 
 def set_statistics(data: str | Path, benchmark: str) -> tuple[Table, ...]:

@@ -5,15 +5,11 @@ Names of scores, metadata and details are printed unchanged. No code here is for
 
 from __future__ import annotations
 
-import math
 import re
 import statistics
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from barista_bench.core.example import Status, status_counts
-from barista_bench.reporting.analyses import is_unranked
 from barista_bench.runs.score.costs import COST_NAMES, cost_text
 from barista_bench.runs.score.results import MetricValue, Results, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun
@@ -23,7 +19,6 @@ from barista_bench.tables import (
     Column,
     Query,
     Ranged,
-    Row,
     Table,
     Value,
     interval,
@@ -72,7 +67,7 @@ def p_text(p: float) -> str:
 def metrics_table(models: Sequence[LabelledResults]) -> Table:
     """Return one row per model with the primary score and all other scores."""
     primary = models[0][1].primary
-    names = [primary, *(name for name in _union(results.metrics for _, results in models) if name != primary)]
+    names = [primary, *(name for name in union(results.metrics for _, results in models) if name != primary)]
     columns = (*text_columns("model"), *number_columns("", *map(words, names)))
     rows = (
         (
@@ -156,7 +151,7 @@ def ties(models: Sequence[LabelledResults]) -> str:
 
 def details(models: Sequence[LabelledResults]) -> list[Table]:
     """Return every aggregate of the task that is a table, then the plain counts, averaged over repetitions."""
-    keys = _union(entry for _, results in models for entry in results.details)
+    keys = union(entry for _, results in models for entry in results.details)
     tables, counts = [], []
     for key in keys:
         values = [entry.get(key) for _, results in models for entry in results.details]
@@ -178,7 +173,7 @@ def details(models: Sequence[LabelledResults]) -> list[Table]:
 
 def costs(models: Sequence[LabelledResults]) -> Table | None:
     """Return one row per model with the cost per answer and in total, or None if all costs are unknown."""
-    logged_costs = _union(results.timing.costs for _, results in models)
+    logged_costs = union(results.timing.costs for _, results in models)
     names = [name for name in COST_NAMES if name in logged_costs]
     if not names:
         return None
@@ -206,7 +201,7 @@ def costs(models: Sequence[LabelledResults]) -> Table | None:
 
 
 def timing(models: Sequence[LabelledResults]) -> Table:
-    stages = _union(results.timing.seconds for _, results in models)
+    stages = union(results.timing.seconds for _, results in models)
     columns = (
         *text_columns("model"),
         Column("sessions"),
@@ -227,7 +222,7 @@ def provenance(models: Sequence[LabelledResults]) -> Table:
     """Return the table of settings, with one column per model."""
     facts = [(label, _facts(results)) for label, results in models]
     columns = text_columns("", *(label for label, _ in facts))
-    rows = ((words(name), *(values.get(name) for _, values in facts)) for name in _union(values for _, values in facts))
+    rows = ((words(name), *(values.get(name) for _, values in facts)) for name in union(values for _, values in facts))
     return Table.of("Settings and versions", columns, rows)
 
 
@@ -249,8 +244,8 @@ def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> T
 
     Columns in which all models agree are left out.
     """
-    names = _union(block for _, block in blocks)
-    columns_seen = _union(row for _, block in blocks for row in block.values())
+    names = union(block for _, block in blocks)
+    columns_seen = union(row for _, block in blocks for row in block.values())
     common = [column for column in columns_seen if column in ABOUT_REFERENCE and _models_agree(column, names, blocks)]
     specific = [column for column in columns_seen if column not in common]
     columns = [*text_columns(key), *number_columns("", *map(words, common))]
@@ -310,7 +305,7 @@ def _mean(values: Sequence[object]) -> Value:
     return statistics.fmean(numbers)
 
 
-def _union(mappings: Iterable[Iterable[str]]) -> list[str]:
+def union(mappings: Iterable[Iterable[str]]) -> list[str]:
     """Return all keys in the order of their first occurrence."""
     return list(dict.fromkeys(key for mapping in mappings for key in mapping))
 
@@ -320,102 +315,3 @@ def shorten_name(text: str) -> str:
     if re.fullmatch(r"-?\d+\.\d{4,}", text):
         return f"{float(text):.3f}"
     return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"
-
-
-TaskRuns = tuple[str, Mapping[str, ScoredRun]]
-"""A task's heading, and the task's runs by model label."""
-
-
-def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
-    """Return one table per metadata key, with mean sample scores by value and model and a column per task.
-
-    The first row of a value is the mean over all models, equally weighted as in the published tables. People and
-    baselines are left out of this mean, since the scores of chance and the reference give no information about a value.
-    Samples without a score are left out. A key with a single value has no table.
-    """
-    tables = []
-    by_benchmark: dict[str, list[TaskRuns]] = {}
-    for heading, runs in tasks:
-        by_benchmark.setdefault(next(iter(runs.values())).task.benchmark, []).append((heading, runs))
-    for benchmark, part in by_benchmark.items():
-        scope = f" of {benchmark}" if len(by_benchmark) > 1 else ""
-        keys = _union(run.results.breakdowns for _, runs in part for run in runs.values())
-        tables += [_by_key(part, key, f"All tasks{scope} by {words(key)}") for key in keys]
-    return [table for table in tables if table is not None]
-
-
-def _by_key(tasks: Sequence[TaskRuns], key: str, title: str) -> Table | None:
-    tasks_with_key = [
-        (heading, runs) for heading, runs in tasks if any(key in run.results.breakdowns for run in runs.values())
-    ]
-    columns = [*text_columns(words(key), "model")]
-    for heading, runs in tasks_with_key:
-        name = next(iter(runs.values())).score_note
-        columns.append(
-            Column(name or ", ".join(_union([words(run.task.sample_score)] for run in runs.values())), heading)
-        )
-    blocks = [_group_scores(runs, key) for _, runs in tasks_with_key]
-    values = sorted({value for block in blocks for _, value in block})
-    if len(values) < 2:
-        return None
-    models = _union(runs for _, runs in tasks_with_key)
-    unranked = {label for _, runs in tasks_with_key for label, run in runs.items() if is_unranked(run)}
-    ranked = [label for label in models if label not in unranked]
-    rows: list[Row] = []
-    for value in values:
-        if len(ranked) > 1:
-            ranked_scores = [[block[label, value] for label in ranked if (label, value) in block] for block in blocks]
-            means = ([math.fsum(scores) / len(scores) for scores in task_scores] for task_scores in ranked_scores)
-            rows.append((value, ALL_MODELS, *(_mean_cell(task_scores, "models") for task_scores in means)))
-        rows += [
-            (value, label, *(_mean_cell(block.get((label, value), []), "samples") for block in blocks))
-            for label in models
-        ]
-    note = "Mean sample score over runs and examples; how many samples stands below."
-    if len(ranked) > 1:
-        left_out = f", without {', '.join(label for label in models if label in unranked)}" if unranked else ""
-        note += f" {ALL_MODELS}: the mean of the models' means{left_out}."
-    return replace(Table.of(title, columns, rows, note), drawn="heat")
-
-
-ALL_MODELS = "all models"
-
-
-def _group_scores(runs: Mapping[str, ScoredRun], key: str) -> dict[tuple[str, str], list[float]]:
-    """Return the sample scores by model label and value of a metadata key."""
-    scores: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for label, run in runs.items():
-        for sample in run.samples:
-            score = run.score_of(sample)
-            if score is not None and key in sample.example.metadata:
-                scores[label, str(sample.example.metadata[key])].append(score)
-    return scores
-
-
-def _mean_cell(scores: Sequence[float], noun: str) -> Cell:
-    """Return a cell with the mean, and the number of items below."""
-    if not scores:
-        return Cell(None)
-    return Cell(math.fsum(scores) / len(scores), notes=(f"{number(len(scores))} {noun}",))
-
-
-def tokens(tasks: Sequence[TaskRuns]) -> Table | None:
-    """Return mean tokens per sample by task and model, or None if no model counts tokens."""
-    models = _union(runs for _, runs in tasks)
-    costs_by_label = [{label: run.results.timing.costs for label, run in runs.items()} for _, runs in tasks]
-    logged_costs = {name for by_label in costs_by_label for costs in by_label.values() for name in costs}
-    names = [name for name in COST_NAMES if name in logged_costs and name.endswith("_tokens")]
-    if not names:
-        return None
-    columns = [*text_columns("task")]
-    for label in models:
-        columns += number_columns(label, *(name.removesuffix("_tokens") for name in names))
-    rows = []
-    for (heading, _), by_label in zip(tasks, costs_by_label, strict=True):
-        label_costs = [by_label.get(label, {}).get(name) for label in models for name in names]
-        rows.append((heading, *(f"{cost.mean:,.0f}" if cost else None for cost in label_costs)))
-    note = (
-        "Mean over the samples of which the log says it; output includes thinking, and input what was cached. "
-        "Repetitions of a greedy answer, which is generated once, count 0."
-    )
-    return Table.of("Tokens a sample", columns, rows, note)

@@ -9,7 +9,7 @@ from itertools import chain, count
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
-from barista_bench.reporting import diagnosis, judges, paper, tables
+from barista_bench.reporting import all_tasks, diagnosis, judges, paper, tables
 from barista_bench.reporting.analyses import Analyses, best_first
 from barista_bench.reporting.breakdowns import breakdown_table, key_groups
 from barista_bench.reporting.facts import difficulty_tables, fact_tables
@@ -168,7 +168,7 @@ def build_report(
     )
     papers = tuple(_papers(sections, judged_runs or {}))
     tasks = [(section.heading, section.standing.runs) for section in sections]
-    summaries = (*tables.by_group(tasks), tables.tokens(tasks)) if len(sections) > 1 else ()
+    summaries = (*all_tasks.by_group(tasks), all_tasks.tokens(tasks)) if len(sections) > 1 else ()
     curves = difficulty_tables([runs for _, runs in tasks]) if len(sections) > 1 else ()
     return Report(
         title=title or _title(sections),
@@ -321,7 +321,7 @@ def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:
 def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
     warnings = [
         f"{label} is incomplete: {results.coverage.missing:,} of {results.coverage.expected:,} samples are not scored. "
-        "Its figures stand on the others alone and cannot be compared."
+        "Its scores stand on the others alone and cannot be compared."
         for label, results in models
         if not results.coverage.is_complete
     ]

@@ -227,7 +227,7 @@ def _score_lines(path: Path) -> dict[tuple[str, int], _ScoreLine]:
     """Return lines by example and repetition. If a sample has two lines, the first counts."""
     decode = msgspec.json.Decoder(_ScoreLine).decode
     lines: dict[tuple[str, int], _ScoreLine] = {}
-    for _, line in read_json_lines(path, MAX_LINE, decode, what="no figures of a sample", remedy="score the run again"):
+    for _, line in read_json_lines(path, MAX_LINE, decode, what="no scores of a sample", remedy="score the run again"):
         lines.setdefault((line.example_id, line.repetition), line)
     return lines
 

@@ -142,8 +142,7 @@ class LogReader:
                     second_answers.append((before, line))
         self.counting_lines = dict(sorted(counting_lines.items(), key=lambda item: item[1]))
         # Copies of a line come from an interrupted merge. Two different answers to one question are a mistake.
-        different = sum(self.line(first) != self.line(second) for first, second in second_answers)
-        if different:
+        if different := sum(self.line(first) != self.line(second) for first, second in second_answers):
             log.warning(
                 "%s: %d finished records are of the sample of an earlier one: the first counts", self._folder, different
             )
@@ -233,11 +232,11 @@ def _fingerprints(folder: Path) -> Mapping[str, str | None]:
     if (folder / INPUTS_FILE).exists() or not own_examples.exists():
         return read_inputs(folder)
     noun, remedy = "no frozen example", "import the run again"
-    return {name: None for _, name in read_json_lines(own_examples, MAX_LINE, _example_id, what=noun, remedy=remedy)}
 
+    def example_id(line: bytes) -> str:
+        return str(json.loads(line)["example_id"])
 
-def _example_id(line: bytes) -> str:
-    return str(json.loads(line)["example_id"])
+    return {name: None for _, name in read_json_lines(own_examples, MAX_LINE, example_id, what=noun, remedy=remedy)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +269,7 @@ def compact(folder: str | Path) -> Compaction:
             raise DataError(f"{folder}: no sample log here. Fix: name the folder of a run")
         size = sum(path.stat().st_size for path in reader.paths)
         _write_merged(reader, merged)
-        # Remove in ascending order. Among failed records of a key the last file's record counts, so that file must go
-        # last.
+        # In ascending order: among failed records of a key the last file's record counts, so that file must go last.
         for path in locked_logs:
             if path != merged:
                 path.unlink()
@@ -294,10 +292,8 @@ def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
 
 
 def _write_merged(reader: LogReader, merged: Path) -> None:
-    for leftover in merged.parent.glob(
-        f".{merged.name}.*.partial"
-    ):  # a killed call left it, since this process holds the lock
-        leftover.unlink()
+    for leftover in merged.parent.glob(f".{merged.name}.*.partial"):
+        leftover.unlink()  # a killed call left it, since this process holds the lock
     with atomic_write(merged, durable=True) as partial, partial.open("wb") as file:
         for line in reader.counting_lines.values():
             file.write(reader.line(line))

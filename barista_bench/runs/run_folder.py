@@ -161,6 +161,8 @@ class RunDescription(_Part):
     versions: dict[Line, Line]
     name: Line = ""
     options: dict[str, _Json] = {}
+    run_answers: dict[str, list[Annotated[str, StringConstraints(max_length=_MAX_TEXT)]]] = {}
+    """The answers of another run that the questions contain (`Task.run_answers`)."""
     prices: Prices = Prices()
     training_videos: Annotated[list[Sha256], Field(validate_default=True)] = []
     """SHA-256 of each recorded training video of the run's checkpoint and adapter."""
@@ -243,6 +245,7 @@ def run_description(
         "protocol": task.protocol,
         "prompts": asdict(task.prompts),
         "options": other_options(task),
+        "run_answers": task.run_answers,
         "identity": {
             "benchmark": task.benchmark,
             "task": task.name,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,3 +73,24 @@ def merged_spans(ranges: Iterable[ReleaseRange]) -> _Spans:
         elif start < end:
             joined.append((start, end))
     return joined
+
+
+def frame_ranges(frames: NDArray[np.integer[Any]]) -> list[tuple[int, int]]:
+    """Return half-open ranges of the frames, which must be sorted.
+
+    >>> frame_ranges(np.array([3, 4, 5, 9]))
+    [(3, 6), (9, 10)]
+    """
+    parts = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
+    return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
+
+
+def extend_ranges(ranges: list[tuple[int, int]], start: int, end: int, gap: float) -> None:
+    """Add a range after all others.
+
+    If at most `gap` frames lie between it and the last range, extend the last range.
+    """
+    if ranges and start - ranges[-1][1] <= gap:
+        ranges[-1] = (ranges[-1][0], end)
+    else:
+        ranges.append((start, end))

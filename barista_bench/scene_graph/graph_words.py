@@ -132,7 +132,6 @@ def _verb_noun(row: Segment) -> tuple[str, str]:
 def _add_values(
     words: GraphWords, attributes: Sequence[Attribute], activities: Sequence[Segment], place: PlaceOf
 ) -> None:
-    """Add values that one thing has in turn or at once, and the verbs of actions at the start of the second value."""
     by_attribute: dict[tuple[str, str], list[Attribute]] = defaultdict(list)
     for value in attributes:
         by_attribute[value.object.id, value.type].append(value)

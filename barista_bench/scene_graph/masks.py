@@ -1,6 +1,4 @@
-"""Handle masks of the release: COCO run-length encodings, checked before native code reads them, and decoded on
-demand.
-"""
+"""Handle masks of the release: COCO run-length encodings, checked before native code reads them."""
 
 from __future__ import annotations
 
@@ -27,8 +25,7 @@ _PART_BYTES = 2**16
 
 @dataclass(frozen=True)
 class MaskTracks:
-    """The masks of named objects over the frames of one video. Annotation and the formats of other tools share this
-    class.
+    """The masks of named objects over the frames of one video.
 
     Args:
         video_id: id of the video.
@@ -62,8 +59,7 @@ _UNCOMPRESSED = msgspec.json.Decoder(_UncompressedRle)
 
 
 def parse_segmentations(raws: Sequence[bytes | msgspec.Raw], height: int, width: int) -> list[Rle | str]:
-    """Return the checked encoding of each annotation's `segmentation` at the frame's size, or a description of the
-    error.
+    """Return the checked encoding of each annotation's `segmentation` at the frame's size, or the error as a text.
 
     An encoding, compressed or not, must have the size (height, width) and runs that fill the frame. Polygons (flat
     lists `[x0, y0, x1, y1, ...]` in pixels) are rasterised, as the release's loader does.
@@ -104,9 +100,7 @@ def _parse_uncompressed(raw: bytes | msgspec.Raw, height: int, width: int, other
 
 
 def decode_mask(rle: Rle) -> NDArray[np.bool_]:
-    """Return the mask as (height, width) booleans. `rle` must come from `parse_segmentations`, which checks
-    encodings.
-    """
+    """Return a mask from `parse_segmentations`, which checks encodings, as (height, width) booleans."""
     height, width = rle.size
     data = rle.counts.encode("ascii")
     code = np.frombuffer(data, dtype=np.uint8) - np.uint8(48)
@@ -128,9 +122,7 @@ def mask_boxes(counts: Sequence[str], height: int, width: int) -> NDArray[np.flo
 
 
 def mask_ious(rles: Sequence[Rle], others: Sequence[Rle]) -> NDArray[np.float64]:
-    """Return the (n, m) intersections over union of n masks with m others of the same size; 0 if both masks are
-    empty.
-    """
+    """Return the (n, m) intersections over union of n masks with m others of the same size; 0 for two empty masks."""
     if not rles or not others:
         return np.zeros((len(rles), len(others)))
     first, second = (
@@ -148,66 +140,6 @@ def encode_mask(mask: NDArray[np.bool_]) -> Rle:
     return Rle(counts=encoded["counts"].decode("ascii"), size=(height, width))
 
 
-def encode_object_map(owners: NDArray[np.uint8]) -> dict[int, Rle]:
-    """Return the masks of the objects in an object map, by object number, in order.
-
-    Args:
-        owners: (height, width) in Fortran order: the number of the object to which each pixel belongs; 0 for no object.
-    """
-    height, width = owners.shape
-    pixels = owners.T.ravel()
-    stretch_ends = np.append(np.flatnonzero(pixels[1:] != pixels[:-1]) + 1, pixels.size)
-    stretch_starts = np.append(0, stretch_ends[:-1])
-    owner = pixels[stretch_starts]
-    by_owner = np.argsort(owner, kind="stable")
-    by_owner = by_owner[np.searchsorted(owner[by_owner], 1) :]
-    if not len(by_owner):
-        return {}
-    owner, starts, ends = owner[by_owner], stretch_starts[by_owner], stretch_ends[by_owner]
-    is_first = np.append(True, owner[1:] != owner[:-1])
-    is_last = np.append(is_first[1:], True)
-    runs = np.empty((len(owner), 3), np.int64)
-    runs[:, 0] = starts - np.where(
-        is_first, 0, np.append(0, ends[:-1])
-    )  # pixels before a stretch that do not belong to the object
-    runs[:, 1] = ends - starts
-    runs[:, 2] = pixels.size - ends
-    is_run = np.ones(runs.shape, np.bool_)
-    is_run[:, 2] = is_last & (runs[:, 2] > 0)
-    first = np.cumsum(np.append(0, is_run.sum(axis=1)))[:-1][is_first]
-    counts = _write_runs(runs[is_run], first)
-    return {number: Rle(text, (height, width)) for number, text in zip(owner[is_first].tolist(), counts, strict=True)}
-
-
-def _write_runs(runs: NDArray[np.int64], first: NDArray[np.int64]) -> list[str]:
-    """Return the compressed `counts` of several masks. `run_problems` describes the code.
-
-    Args:
-        runs: runs of one mask after the other.
-        first: position of each mask's first run.
-    """
-    value = runs.copy()
-    value[2:] -= runs[:-2]
-    for offset in range(3):  # the first three runs of a mask are not differences
-        head = first + offset
-        head = head[head < np.append(first[1:], len(runs))]
-        value[head] = runs[head]
-    characters = np.empty((len(value), LONGEST_RUN_CODE), np.uint8)
-    is_written = np.zeros(characters.shape, np.bool_)
-    is_written[:, 0] = True
-    for index in range(LONGEST_RUN_CODE):
-        low = value & 31
-        value >>= 5
-        goes_on = value != -(low >> 4)  # the remaining bits are more than the sign
-        characters[:, index] = low + np.where(goes_on, 32 + 48, 48)
-        if not goes_on.any():
-            break
-        is_written[:, index + 1] = goes_on & is_written[:, index]
-    text = characters[is_written].tobytes().decode("ascii")
-    ends = np.cumsum(is_written.sum(axis=1))[np.append(first[1:], len(runs)) - 1].tolist()
-    return [text[start:end] for start, end in pairwise([0, *ends])]
-
-
 def _changes(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the positions of pixels that differ from the previous pixel.
 
@@ -218,9 +150,8 @@ def _changes(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
         return np.flatnonzero(pixels[1:] != pixels[:-1]) + 1
     height, width = mask.shape
     row, column = np.divmod(np.flatnonzero(mask[1:] != mask[:-1]), width)
-    heads = (
-        np.flatnonzero(mask[0, 1:] != mask[-1, :-1]) + 1
-    )  # columns whose first pixel differs from the last pixel of the previous column
+    # Columns whose first pixel differs from the last pixel of the previous column.
+    heads = np.flatnonzero(mask[0, 1:] != mask[-1, :-1]) + 1
     return np.sort(np.concatenate([column * height + row + 1, heads * height]))
 
 

@@ -67,9 +67,7 @@ _RECORD_TYPES: dict[str, type[ReleaseRecord]] = {
 Severity = Literal["error", "warning"]
 
 LISTED_PER_FILE = 1000
-"""Maximum number of errors, and of warnings, that are stored for one file. Further ones are only counted, to limit
-memory.
-"""
+"""Maximum number of errors, and of warnings, that are stored for one file. Further ones are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +102,7 @@ def _shorten(text: str) -> str:
 
 @dataclass(slots=True)
 class ProblemLog:
-    """Collects the problems of one file. Errors and warnings are limited separately, so that neither hides the
-    other.
-    """
+    """Collects the problems of one file. Errors and warnings are limited separately."""
 
     file: str
     listed: list[Problem] = field(default_factory=list)
@@ -168,9 +164,7 @@ class ReleaseRecords(msgspec.Struct):
             self._columns = AnnotationColumns(frame[positions], item[positions], boxed[positions], bbox[positions])
 
     def annotation_columns(self) -> AnnotationColumns:
-        """Return the valid annotations as arrays, which are computed once. Call this only when the object table is
-        final.
-        """
+        """Return the valid annotations as arrays. Call this only when the object table is final."""
         if self._columns is None:
             self._columns = _annotation_columns(self.release)
         return self._columns
@@ -272,14 +266,10 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReleaseRecords:
         raise DataError(f"{log.file}: {what} ({error}). Fix: fetch or write the file again") from error
     missing = [name for name in _REQUIRED if name not in sections]
     if missing:
-        what = f"top-level key {missing[0]!r} is missing"
+        remedy = f"write {', '.join(_REQUIRED)}, or fetch the file again"
         if "images" in sections:
-            remedy = (
-                "it is a COCO file of pictures: `barista-bench import-graph --from table --map coco` makes graphs of it"
-            )
-        else:
-            remedy = f"write {', '.join(_REQUIRED)}, or fetch the file again"
-        raise DataError(f"{log.file}: {what}. Fix: {remedy}")
+            remedy = "it is a COCO file of pictures: import it by `barista-bench import-graph --from table --map coco`"
+        raise DataError(f"{log.file}: top-level key {missing[0]!r} is missing. Fix: {remedy}")
     rows: dict[str, list[int]] = {}
     extras: Extras = {}
     records: dict[str, list[ReleaseRecord]] = {}

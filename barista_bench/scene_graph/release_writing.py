@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine, valid_video_id
+from barista_bench.files.paths import confine, valid_video_id
 from barista_bench.files.writing import atomic_write
 from barista_bench.scene_graph.non_finite import restore_non_finite
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode

@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from tqdm import tqdm
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine, valid_video_id
+from barista_bench.files.paths import confine, valid_video_id
 from barista_bench.scene_graph.limits import refuse_excess, refuse_wrong_length
 from barista_bench.scene_graph.reading import MAX_BYTES, Problem, ProblemLog, ReleaseRecords, read_release
 from barista_bench.scene_graph.release import (
@@ -216,7 +216,6 @@ def _check_annotations(records: ReleaseRecords, log: ProblemLog) -> None:
 
 
 def _report_odd_boxes(records: ReleaseRecords, log: ProblemLog) -> None:
-    """Warn of boxes that reach beyond the frame, or that have no area inside the frame."""
     columns, video = records.annotation_columns(), records.release.video_metadata[0]
     rows = records.rows_of("annotations")
     x, y, width, height = columns.bbox.T

@@ -253,7 +253,6 @@ def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistic
 
 
 def _with_frames(histogram: Histogram, counts: FrameCounts) -> Histogram:
-    """Return the histogram after adding the frames of another video."""
     added = np.bincount(counts, minlength=len(histogram))
     added[: len(histogram)] += histogram
     return added

@@ -62,7 +62,6 @@ def _tables(stats: ReleaseStatistics) -> Iterator[Table]:
 
 
 def _counts_table(stats: ReleaseStatistics) -> Table:
-    """Return the scalar statistics, beside the published values if the paper has them."""
     figures: dict[str, float] = {
         item.name: value for item in fields(stats) if isinstance(value := getattr(stats, item.name), int | float)
     }
@@ -140,7 +139,6 @@ def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
 
 
 def _overview(stats: ReleaseStatistics) -> Figure:
-    """Draw preparation types, objects per frame, and durations of videos and activities (figure 3)."""
     figure = new_figure(PAGE, 4.2)
     first, second, third, fourth = figure.subplots(2, 2).ravel()
     _draw_bars(first, stats.preparation_counts)

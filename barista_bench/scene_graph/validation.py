@@ -20,7 +20,7 @@ from tqdm import tqdm
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import DataError, VideoError
 from barista_bench.media.video import FrameReader, open_reader
-from barista_bench.media.video.index import track_note
+from barista_bench.media.video.opening import track_note
 from barista_bench.media.video.pyav_reader import PyavReader
 from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations
 from barista_bench.scene_graph.reading import Problem, ProblemLog
@@ -194,7 +194,6 @@ def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
 
 
 def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[np.float64], log: ProblemLog) -> None:
-    """Warn of empty masks, and of boxes that do not match the boxes around their masks (`tight_boxes`)."""
     records = graph.records
     boxes = records.annotation_columns().bbox[np.searchsorted(records.annotation_rows(), rows)]
     low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]

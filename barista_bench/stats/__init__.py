@@ -8,7 +8,7 @@ Results are plain frozen records for tables, pandas (`dataclasses.asdict`) and r
 from 0 to 1. Intervals and tests are over resampling units (`Task.resampling_unit`: videos for most tasks), never over
 samples, since samples of one unit resemble each other.
 
-    interval_of(run)                      -> {figure: Interval}
+    interval_of(run)                      -> {metric: Interval}
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected
     breakdown(run, key)                   -> (BreakdownRow, ...)     breakdown_keys(run) lists the keys there are
     by_thinking(run)                      -> (ThoughtBin, ...)       empty without thoughts

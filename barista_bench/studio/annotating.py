@@ -20,21 +20,14 @@ import numpy as np
 from barista_bench.annotate import records
 from barista_bench.annotate.decisions import Decisions, accept
 from barista_bench.annotate.identities import Identities
-from barista_bench.annotate.project import (
-    REMAKE,
-    Project,
-    TrackIndex,
-    VideoFiles,
-    check_masks,
-    file_stamp,
-    open_project,
-    writing,
-)
-from barista_bench.annotate.records import Layers, decode_record, digest, frame_ranges, read_record, write_record
+from barista_bench.annotate.project import REMAKE, Project, VideoFiles, check_masks, file_stamp, open_project, writing
+from barista_bench.annotate.records import Layers, decode_record, digest, read_record, write_record
 from barista_bench.annotate.running import missing_masks, run_video
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
+from barista_bench.annotate.track_index import TrackIndex
 from barista_bench.errors import DataError
 from barista_bench.files.file_cache import FileStamp
+from barista_bench.scene_graph.coverage import frame_ranges
 from barista_bench.scene_graph.masks import Rle
 from barista_bench.studio.adjudicating import OtherAnnotator, annotator_agreement, other_annotators, others_videos
 from barista_bench.studio.exploring import FrameRange, display_names
@@ -111,7 +104,6 @@ class AnnotationRoutes(View):
         return open_project(self._project.folder).video(video_id)
 
     def _video_state(self, video: VideoFiles) -> Json:
-        """Return a video's decisions, stages and next steps, and the person's draft, without masks."""
         video.check_video()
         annotated, missing = self._read(video), missing_masks(video)
         with self._drafts:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.studio.workspace import FoundKind, Json
 
 FieldKind = Literal["input", "new", "anywhere", "number", "text"]
@@ -236,7 +236,6 @@ class StudioCommands:
         return CommandCall(step, (*step.command, *positional, *options), values.get(step.makes, "").strip())
 
     def _check_value(self, field: CommandField, value: str) -> None:
-        """Raise DataError for a value that is not allowed."""
         name = field.name.replace("_", " ")
         if len(value) > _LONGEST or any(unicodedata.category(character)[0] == "C" for character in value):
             raise DataError(f"{name}: is too long, or contains invisible characters. Fix: type it again")

@@ -73,7 +73,6 @@ class DraftRoutes(View):
             self._boxes |= {place: _boxes(graph, place) for place in rows}
 
     def _lines(self) -> list[Json]:
-        """Return the text of each line, and the places where its words were found."""
         release = self._workspace.release
         proposed = draft_lines(self._words, release.root.resolve().name if release else "")
         if not self._path.is_file():

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from barista_bench.annotate.records import frame_ranges
 from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.lexical import content_words
@@ -19,6 +18,7 @@ from barista_bench.core.task import Example
 from barista_bench.data.trace import explained_reference, trace
 from barista_bench.errors import DataError
 from barista_bench.reporting import write_report
+from barista_bench.scene_graph.coverage import frame_ranges
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, Segment, VideoGraph
 from barista_bench.studio.footage import frame_seconds
 from barista_bench.studio.given_answers import GivenAnswers
@@ -121,7 +121,6 @@ def _segment_rows(layer: str, segments: list[Segment]) -> Iterator[Json]:
 
 
 def _statement_rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]) -> Iterator[Json]:
-    """Yield one row per statement, with the ranges of all its records."""
     rows: dict[tuple[int, int, int], list[FrameRange]] = {}
     for position in range(len(table.start)):
         frames = graph.frames_with_boxes(table, position) if layer == "relation" else None

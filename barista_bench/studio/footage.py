@@ -33,7 +33,7 @@ from barista_bench.files.text_out import NO_SPACE
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of
+from barista_bench.media.video.opening import AV_ERRORS, Stamp, reason, stamp_of
 from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
 CACHE_BYTES = 20 * 2**30
@@ -181,7 +181,6 @@ def _path_of_small_copy(file: Path) -> Path:
 
 
 def _encode(frames: FrameReader, targets: Sequence[Path], report_fraction: Callable[[float], object]) -> None:
-    """Encode the copy, and the small copy if a second target is given."""
     ticks = np.round(_times(frames.seconds, frames.fps) * _TICKS).astype(np.int64)
     # Makes the ticks strictly increasing.
     ticks = np.maximum.accumulate(ticks - np.arange(len(ticks))) + np.arange(len(ticks))
@@ -239,7 +238,6 @@ def _even_size(width: int, height: int, max_height: int) -> tuple[int, int]:
 
 
 def _is_plain(file: Path) -> bool:
-    """Return True if a path is a regular file and not a link."""
     return file.is_file() and not file.is_symlink()
 
 
@@ -259,7 +257,6 @@ def _remove_leftovers(cache: Path) -> None:
 
 
 def _shrink(cache: Path, keep: Sequence[Path]) -> None:
-    """Remove the least recently viewed copies until the remaining copies fit."""
     files = sorted((path for path in cache.glob("*.mp4") if path not in keep), key=lambda path: path.stat().st_mtime)
     total = sum(path.stat().st_size for path in (*keep, *files))
     for path in files:

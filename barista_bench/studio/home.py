@@ -88,7 +88,6 @@ class Home(View):
             yield _folder("review", path, {"item": len(verdicts), "decided item": sum(verdicts)})
 
     def _closed_folders(self, found_folders: Sequence[FoundFolder]) -> Iterator[Json]:
-        """Yield the folders and files in the studio's folder that can be opened but are not open."""
         workspace = self._workspace
         open_paths = [path.resolve() for path in (*workspace.paths, *workspace.datasets, *workspace.reviews)]
         for kind, name in found_folders:

@@ -11,10 +11,10 @@ import msgspec
 from anyio import to_thread
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import confine, name_problem
+from barista_bench.files.paths import confine, name_problem
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import open_reader
-from barista_bench.media.video.index import VIDEO_SUFFIXES
+from barista_bench.media.video.opening import VIDEO_SUFFIXES
 from barista_bench.studio.commands import StudioCommands, path_below
 from barista_bench.studio.jobs import Jobs
 from barista_bench.studio.workspace import Json, View, find_folders, sent_as
@@ -69,7 +69,6 @@ class CommandRoutes(View):
         return {"folder": str(folder), "steps": self._commands.forms(), "found": openable}
 
     def _preview(self, query: Mapping[str, str]) -> Json:
-        """Return the command line for the values so far, or the error in these values."""
         values = {name: value for name, value in query.items() if name != "step"}
         try:
             return {"line": self._commands.call(query["step"], values).line, "problem": ""}
@@ -135,7 +134,6 @@ async def _write_parts(file: BinaryIO, parts: AsyncIterator[bytes], target: Path
 
 
 def _check_video(partial: Path, target: Path) -> None:
-    """Raise DataError for a file that a project would not accept as a video."""
     if partial.stat().st_size == 0:
         raise DataError(f"{target.name}: the file is empty. Fix: drop it again")
     try:

@@ -104,7 +104,6 @@ class ParticipantSession:
         return sampled_question
 
     def _enter(self, position: int, answer: LoggedAnswer) -> None:
-        """Add an answer to its run, if the answer counts."""
         question = self._questions[position]
         if question is not None and self.participant.questions[position].kind == "item":
             self._runs.log(question, answer.text, answer.seconds)
@@ -126,7 +125,6 @@ class ParticipantSession:
         return {**state, **self._question_fields(position), "block": self._task_progress(position)}
 
     def _next_position(self) -> int | None:
-        """Return the position of the first open question that can be shown."""
         for position in range(len(self._questions)):
             if position not in self._log.answers and position not in self._unreadable:
                 try:
@@ -153,7 +151,6 @@ class ParticipantSession:
         return digest("study", self.participant.token_sha256, position)[:24]
 
     def _task_progress(self, position: int) -> Json:
-        """Return the task's introduction, and the person's progress in this task."""
         current = self.participant.questions[position]
         members = [
             (index, question)

@@ -31,9 +31,10 @@ from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import ModelIdentity
 from barista_bench.reporting.pictures import spread_order
-from barista_bench.runs.ask.config import RunConfig, Shard, check_settings
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import ALL, open_tasks
 from barista_bench.runs.ask.runner import claimed_run, locked_log
+from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleRecord, sample_digest
 from barista_bench.runs.log_reader import finished_samples

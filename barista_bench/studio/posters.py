@@ -20,7 +20,7 @@ from barista_bench.errors import VideoError
 from barista_bench.files.file_cache import keep_newest, user_cache
 from barista_bench.files.writing import write_whole
 from barista_bench.media.video.frame_folder import frame_files, read_image
-from barista_bench.media.video.index import AV_ERRORS, Stamp, open_video, orientation_of, reason, stamp_of
+from barista_bench.media.video.opening import AV_ERRORS, Stamp, open_video, orientation_of, reason, stamp_of
 from barista_bench.studio.footage import jpeg
 
 POSTER_WIDTH = 320

@@ -46,7 +46,6 @@ class QuestionRoutes(View):
         self.writes = {"/api/review/verdict": lambda body: self._decide(sent_as(ItemVerdict, body))}
 
     def _items(self) -> Iterator[Json]:
-        """Return all items in the order of their files."""
         release = self._workspace.release
         for number, path in enumerate(self._workspace.reviews):
             moments: dict[str, dict[str, ItemMoment]] = {}

@@ -146,7 +146,6 @@ class RatingAnswers(View):
         return self._answers
 
     def _scored_runs(self) -> Iterator[ScoredRun]:
-        """Yield the runs that can be read; the page names all other runs."""
         for folder in runs_to_rate(self._workspace):
             try:
                 yield read_scored(folder, options={})

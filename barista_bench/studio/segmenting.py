@@ -16,7 +16,7 @@ from barista_bench.annotate.records import Frame, Name, PromptPoint
 from barista_bench.annotate.stages import segmenter_of
 from barista_bench.errors import DataError
 from barista_bench.media.video import read_frames
-from barista_bench.media.video.index import Stamp, stamp_of
+from barista_bench.media.video.opening import Stamp, stamp_of
 from barista_bench.scene_graph.masks import encode_mask
 from barista_bench.studio.workspace import Json, View, sent_as
 

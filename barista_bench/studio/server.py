@@ -27,7 +27,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 
 from barista_bench.errors import BaristaError, ConfigError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.files.text_out import system_problem
 from barista_bench.reporting import PAGE
 from barista_bench.studio.commands import StudioCommands
@@ -175,7 +175,6 @@ def _refusal(request: Request, error: Exception) -> Response:
 
 
 def _failure(request: Request, error: Exception) -> Response:
-    """Return an error of the system, such as a full disk, a missing file or a file that may not be written."""
     problem = system_problem(error) if isinstance(error, OSError) else str(error)
     log.warning("%s", problem)
     return json_response({"error": problem}, 500)
@@ -222,7 +221,6 @@ class Server:
         self._server, self._listener = uvicorn.Server(uvicorn.Config(app, **UVICORN)), listener
 
     def _open(self, path: Path) -> None:
-        """Open one more folder, for all later requests."""
         with self._opening:
             self._workspace = with_folder(self._workspace, path)
             self._studio = StudioApp(self._workspace, self._studio.command_routes, self._studio)

@@ -116,7 +116,6 @@ def _compute_metrics(folder: Path, person: Participant, runs: dict[Path, ScoredR
 
 
 def _self_agreement(run: ScoredRun, repeated: Sequence[LoggedAnswer]) -> AnswerAgreement | None:
-    """Return the agreement of a person's first and second answers to a task's questions; None if it is not defined."""
     first: Answers = {
         sample.example.example_id: (sample.example, sample.prediction)
         for sample in run.samples

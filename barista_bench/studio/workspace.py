@@ -24,9 +24,9 @@ from barista_bench.data.dataset import recorded_root
 from barista_bench.data.frozen import read_frozen
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import BaristaError, ConfigError, DataError
-from barista_bench.files.reading import name_problem
+from barista_bench.files.paths import name_problem
 from barista_bench.files.text_out import make_printable, system_problem
-from barista_bench.media.video.index import VIDEO_SUFFIXES
+from barista_bench.media.video.opening import VIDEO_SUFFIXES
 from barista_bench.reporting import PAGE
 from barista_bench.runs.data_location import data_places
 from barista_bench.runs.run_folder import CONFIG_FILE, read_run

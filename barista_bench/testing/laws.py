@@ -68,10 +68,7 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
 
 
 def choices_of_rules(task: type[Task]) -> list[dict[str, OptionValue]]:
-    """Return every combination of the options that define a run or a set, such as the protocol.
-
-    Without such options, return one empty combination.
-    """
+    """Return every combination of the options that define a run or a set; one empty one without such options."""
     rules = {name: option for name, option in task.options.items() if option.changes in ("examples", "run")}
     return [dict(zip(rules, values, strict=True)) for values in product(*(o.choices for o in rules.values()))]
 
@@ -119,8 +116,7 @@ def _demand(holds: bool, complaint: str) -> None:
 
 
 def _brief(value: object) -> str:
-    text = ascii(value)
-    return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
+    return text if len(text := ascii(value)) <= 80 else f"{text[:60]}... ({len(text)} characters)"
 
 
 @dataclass
@@ -176,11 +172,9 @@ class _Case:
 
 def _is_storable(value: object) -> bool:
     """Return whether a value is JSON that UTF-8 can encode, without NaN, Infinity and half a surrogate pair."""
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError):
-        return False
-    return True
+    with suppress(TypeError, ValueError):
+        return bool(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    return False
 
 
 _LAWS: dict[str, tuple[str, Callable[[_Case], None]]] = {}
@@ -210,10 +204,8 @@ def _reference_scores_the_maximum(case: _Case) -> None:
             samples.append(Scored(example, answer))
             score = task.score(example, answer)[task.sample_score]
             # Whole pixels of a small frame are far apart.
-            _demand(
-                box_format.scale is None or abs(score - 1) <= rounding,
-                f"in {box_format} its {task.sample_score} is {score}",
-            )
+            is_right = box_format.scale is None or abs(score - 1) <= rounding
+            _demand(is_right, f"in {box_format} its {task.sample_score} is {score}")
         case.look_at()
         metric = task.aggregate(samples)[task.primary]
         least = 0.0 if box_format.scale is None else 1 - _MARGIN
@@ -353,17 +345,17 @@ def _examples_survive(case: _Case) -> None:
 )
 def _schema_takes_the_reference(case: _Case) -> None:
     for example in case.answerable:
-        schema = case.task.answer_schema(example)
-        if schema is not None:
-            import jsonschema  # type: ignore[import-untyped]
+        if (schema := case.task.answer_schema(example)) is None:
+            continue
+        from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-            jsonschema.Draft202012Validator.check_schema(schema)
-            for box_format in case.formats:
-                for name, answer in {**_baselines(case, example, box_format), "reference_answer": None}.items():
-                    case.look_at(example, name)
-                    text = _answer_of(answer, example) if answer else case.task.reference_answer(example, box_format)
-                    if text is not None:
-                        jsonschema.Draft202012Validator(schema).validate(json.loads(text))
+        Draft202012Validator.check_schema(schema)
+        for box_format in case.formats:
+            for name, answer in {**_baselines(case, example, box_format), "reference_answer": None}.items():
+                case.look_at(example, name)
+                text = _answer_of(answer, example) if answer else case.task.reference_answer(example, box_format)
+                if text is not None:
+                    Draft202012Validator(schema).validate(json.loads(text))
 
 
 @_law("what is asked hides the reference", "read `inputs` alone in what model, parser and baselines see")

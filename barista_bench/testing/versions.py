@@ -151,6 +151,8 @@ def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, obje
             second_prompt = variant.follow_up(example, ("a description",), box_format)
             yield variant.prompt(example, box_format).as_text()
             yield second_prompt.as_text() if second_prompt else ""
+            if second_prompt and (third := variant.follow_up(example, ("a description", "a comparison"), box_format)):
+                yield third.as_text()
 
 
 def _answers(task: Task, examples: Sequence[Example]) -> Iterator[str]:

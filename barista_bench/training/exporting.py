@@ -28,13 +28,14 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import attempt
 from barista_bench.core.task import Task
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
-from barista_bench.data.dataset import LinkedMedia, LoadedExample, open_examples, recorded_root
+from barista_bench.data.dataset import open_examples, recorded_root
+from barista_bench.data.loaded_example import LinkedMedia, LoadedExample
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, read_manifest, rows_of_configs
 from barista_bench.data.rows import local_splits, video_hashes
-from barista_bench.data.shared_frames import JPEG_QUALITY
+from barista_bench.data.stored_images import JPEG_QUALITY
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import TRAINING_SET, refuse_inside, replacing_folder
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.files.writing import write_whole
 from barista_bench.interchange import davis
 from barista_bench.media.video import open_reader
@@ -350,7 +351,7 @@ def _images(loaded: LoadedExample, task: Task) -> list[dict[str, Any]]:
     Stored pictures are copied byte by byte. Others are encoded as in `build`, or as PNG if an option changes stored
     pictures.
     """
-    from barista_bench.data.shared_frames import encode_image
+    from barista_bench.data.stored_images import encode_image
 
     frames = len(loaded.example.frames) if isinstance(loaded.media, LinkedMedia) else 0
     if not isinstance(loaded.media, LinkedMedia) and type(task).displayed_images is Task.displayed_images:

@@ -24,7 +24,7 @@ from .weighted import weighted_statistics
 __all__ = ["STATISTICS", "THRESHOLDS", "MeanAP", "Shapes", "as_rle", "weighted_statistics"]
 
 _DESCRIPTION = """\
-Mean average precision (COCO's twelve statistics) of boxes or masks that a model finds in images, and figures beside it
+Mean average precision (COCO's twelve statistics) of boxes or masks that a model finds in images, and metrics beside it
 that need no confidences: F1 at IoU 0.5 and over [.5:.95], and the mean best IoU. Where all scores are equal, which is
 the normal case of a model that answers in text, the order of the images decides the average precision: tie_orders says
 by how much. `compute(tie_orders=100, seed=0)` adds `tie_spread` over so many random orders.

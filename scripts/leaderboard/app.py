@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 
 import gradio as gr
 
-from barista_bench.hub.board import Board, RefusedSubmission, fetch_results, overview, read_board, refusals, tables
+from barista_bench.hub.board import Board, RefusedSubmission, fetch_results, read_board
+from barista_bench.hub.board_tables import overview, refusals, tables
 from barista_bench.tables import Table
 
 SOURCE = os.environ.get("BARISTA_RESULTS", "")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.annotate.decisions import Decisions, accept, decisions_of_graph
+from barista_bench.annotate.converting import decisions_of_graph
+from barista_bench.annotate.decisions import Decisions, accept
 from barista_bench.annotate.project import Project, VideoFiles, open_project, start
 from barista_bench.annotate.running import run_video
 from barista_bench.scene_graph import SceneGraph, VideoGraph

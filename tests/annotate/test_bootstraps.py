@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, decisions_of_graph
+from barista_bench.annotate.converting import decisions_of_graph
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
 from barista_bench.annotate.project import VideoFiles, open_project, start
 from barista_bench.annotate.proposals import (
     Detection,

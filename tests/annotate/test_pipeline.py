@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from barista_bench.annotate import stages
-from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, decisions_of_graph
+from barista_bench.annotate.converting import decisions_of_graph
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
 from barista_bench.annotate.exporting import export
 from barista_bench.annotate.project import Project, VideoFiles, open_project, start, writing
 from barista_bench.annotate.records import LinksFile, Merge, Rename, Split, TrackLine, Undo

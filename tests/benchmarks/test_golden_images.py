@@ -16,7 +16,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example
 from barista_bench.data.frozen import read_frozen
-from barista_bench.data.shared_frames import encode_image
+from barista_bench.data.stored_images import encode_image
 from barista_bench.media.set_of_mark import Mark, draw_marks
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, VideoGraph

@@ -6,21 +6,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given, strategies as st
 
-from barista_bench.benchmarks.barista.change_detection import CATEGORIES
-from barista_bench.benchmarks.barista.qa_templates import read_pairs
+from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Change
+from barista_bench.benchmarks.barista.qa_templates import (
+    FEWEST_WORDS,
+    changes_to_tell,
+    describe_change,
+    read_pairs,
+    write_pair,
+)
 from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
+from barista_bench.benchmarks.lexical import is_said
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example, Prediction
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import domain_vocabulary
 from tests.answering import answer_all, derived
 from tests.conftest import Compared
 from tests.graph_examples import graph_examples
+from tests.judging.changes import change
 from tests.releases import eventful, write_release
 
 TASK = TemporalVQA()
@@ -258,4 +269,72 @@ def test_an_explanation_goes_through_the_changes(examples: list[Example]) -> Non
         ("miss", "the right hand touches nothing"),
         ("wrong", "not in the reference: hold"),
         ("wrong", "not in the reference: spoon"),
+    ]
+
+
+names = st.sampled_from(sorted(domain_vocabulary()))
+changes = st.builds(
+    Change,
+    **{
+        "category": st.just(""),
+        "number": st.just(0),
+        "kind": st.just(""),
+        "subject": names,
+        "value": st.sampled_from(["on", "contains", "attached to"]),
+        "objects": st.lists(names, min_size=1, max_size=2),
+        "object_ids": st.just([]),
+        "rows": st.just([]),
+        "start": st.just(0),
+        "end": st.just(120),
+    },
+)
+KINDS = {
+    "state_change": ["opened", "closed", "started rinsing", "stopped extracting"],
+    "action_transition": ["contact"],
+    "relation_change": ["new", "lost"],
+    "activity_progression": ["started", "ended", "continuing"],
+}
+
+
+@given(st.sampled_from(CATEGORIES), st.lists(changes, min_size=1, max_size=6), st.data())
+def test_template_answers_are_long_enough_and_cover_every_change(
+    category: str, drawn: list[Change], data: st.DataObject
+) -> None:
+    for item in drawn:
+        item.category = category
+        item.kind = data.draw(st.sampled_from(KINDS[category]))
+    if category == "action_transition":
+        drawn = [msgspec.structs.replace(c, subject="left hand") for c in (*drawn, drawn[0])]
+    if category == "activity_progression":
+        drawn = [msgspec.structs.replace(c, subject="Stir") for c in drawn]
+    pair = write_pair(category, drawn)
+    assert len(pair["answer"].split()) >= FEWEST_WORDS
+    assert pair["category"] == category
+    for item in changes_to_tell(drawn):
+        assert is_said(describe_change(item), pair["answer"])
+
+
+def test_changes_that_read_the_same_are_told_once() -> None:
+    put = change("relation_change", "new", "lid", "jar", value="on")
+    moved = [
+        msgspec.structs.replace(put, number=1),
+        change("relation_change", "lost", "lid", "tray", value="on", number=1),
+    ]
+    answer = write_pair("relation_change", [put, *moved])["answer"]
+    assert answer.endswith("the lid is now on the jar and the lid is no longer on the tray.")
+
+
+def test_activities_that_begin_or_end_are_not_told_to_go_on() -> None:
+    steps = [
+        ("started", "Stir"),
+        ("continuing", "Brew"),
+        ("continuing", "Hum"),
+        ("ended", "Hum"),
+        ("continuing", "Brew"),
+    ]
+    steps_to_tell = changes_to_tell([change("activity_progression", *step) for step in steps])
+    assert [(c.kind, c.subject) for c in steps_to_tell] == [
+        ("started", "Stir"),
+        ("ended", "Hum"),
+        ("continuing", "Brew"),
     ]

@@ -6,16 +6,21 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import datasets.load
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
 from datasets import Dataset, DatasetDict, load_dataset
+from hypothesis import given, settings, strategies as st
 
 from barista_bench.benchmarks.barista.relations import Relations
+from barista_bench.data.arrow_values import json_values
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import content_hash, read_frozen
@@ -25,7 +30,6 @@ from barista_bench.data.register import register, unregister
 from barista_bench.data.rows import from_row
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.frames import link_frames
-from barista_bench.media.lazy_frames import decode_count
 from barista_bench.media.video import read_frames
 from tests.releases import document, write_release
 
@@ -175,7 +179,7 @@ def linked(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Bui
 
 
 def test_linked_rows_hold_references_decoded_on_access(
-    built: BuiltDataset, linked: BuiltDataset, small_release: Path, tmp_path: Path
+    built: BuiltDataset, linked: BuiltDataset, small_release: Path, tmp_path: Path, decode_count: Callable[[], int]
 ) -> None:
     assert named(linked).content_hash == named(built).content_hash
     plain: Dataset = load(linked.folder, "relations", tmp_path)["test"]
@@ -192,7 +196,13 @@ def test_linked_rows_hold_references_decoded_on_access(
 
 @pytest.mark.parametrize("way", ["folder", "cache", "release"])
 def test_registered_linked_frames_decode_when_touched_and_are_tensors_as_frozen_pictures_are(
-    way: str, registered: object, built: BuiltDataset, small_release: Path, tmp_path: Path, offline: Path
+    way: str,
+    registered: object,
+    built: BuiltDataset,
+    small_release: Path,
+    tmp_path: Path,
+    offline: Path,
+    decode_count: Callable[[], int],
 ) -> None:
     settings = {"frames": "linked", "sampling": SAMPLING}
     if way == "release":
@@ -337,3 +347,51 @@ def test_real_clips_build(real_release: Path, tmp_path: Path) -> None:
     assert sum(named(made).rows.values()) == 5
     problems = json.loads((made.folder / "barista_bench.json").read_text())["problems"]
     assert problems == {"errors": 0, "warnings": 0, "lost_videos": 0}
+
+
+KIND = pa.struct(
+    {
+        "name": pa.string(),
+        "count": pa.int64(),
+        "share": pa.float64(),
+        "known": pa.bool_(),
+        "box": pa.list_(pa.float64(), 2),
+        "parts": pa.list_(pa.struct({"label": pa.string(), "at": pa.list_(pa.int32())})),
+    }
+)
+TEXTS = st.sampled_from(["", "cup", "über", "coffee machine"])
+NUMBERS = st.floats(-1e6, 1e6)
+PARTS = st.fixed_dictionaries({"label": st.none() | TEXTS, "at": st.none() | st.lists(st.integers(0, 9), max_size=3)})
+ROWS = st.fixed_dictionaries(
+    {
+        "name": st.none() | TEXTS,
+        "count": st.none() | st.integers(-(2**63), 2**63 - 1),
+        "share": st.none() | NUMBERS,
+        "known": st.none() | st.booleans(),
+        "box": st.none() | st.lists(NUMBERS, min_size=2, max_size=2),
+        "parts": st.none() | st.lists(st.none() | PARTS, max_size=3),
+    }
+)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.none() | ROWS, max_size=8), st.integers(0, 4), st.integers(0, 8))
+def test_values_are_those_of_to_pylist(rows: list[Any], start: int, count: int) -> None:
+    array = pa.array(rows, KIND).slice(min(start, len(rows)), count)
+    assert json_values(array, {}) == array.to_pylist()
+
+
+def test_equal_texts_of_all_rows_are_one_object() -> None:
+    texts: dict[str, str] = {}
+    first, second = (json_values(pa.array([{"name": "a cup"}] * 2), texts) for _ in range(2))
+    assert len({id(row["name"]) for row in (*first, *second)}) == 1
+
+
+@pytest.mark.parametrize(
+    "array",
+    [pa.array([1.0, float("nan")]), pa.array([[float("inf")]]), pa.array([b"\xff"]), pa.array([1], pa.timestamp("s"))],
+    ids=str,
+)
+def test_what_no_json_holds_is_refused(array: pa.Array) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        json_values(array, {})

@@ -1,8 +1,10 @@
 """Activities in own words: which names count as the true one, with and without weights."""
 
+import copy
 import functools
 import json
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 import yaml
 
+from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.extended.activity_names import (
     ActivityMatcher,
     NamedActivity,
@@ -19,13 +22,20 @@ from barista_bench.benchmarks.extended.activity_names import (
     made_up_names,
 )
 from barista_bench.benchmarks.extended.anticipation import Anticipation
+from barista_bench.benchmarks.extended.mask_tracking import MaskTracking
 from barista_bench.benchmarks.extended.open_activity import OpenActivity
+from barista_bench.benchmarks.extended.step_segmentation import StepSegmentation
+from barista_bench.benchmarks.extended.temporal_scene_graph import TemporalSceneGraph
 from barista_bench.benchmarks.name_matching import Matcher
 from barista_bench.benchmarks.sentence_similarity import sentence_encoder
+from barista_bench.core.deriving import GraphTask
 from barista_bench.core.task import Example, FrameRef, Scored
-from barista_bench.errors import ConfigError
-from tests.answering import answered
-from tests.extended.kit import BOXES
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.scene_graph import SceneGraph
+from tests.answering import answered, derived_and_skipped as derived
+from tests.extended.kit import BOXES, video
+from tests.graph_examples import graph_examples
+from tests.releases import document, write_release
 
 DOMAIN = yaml.safe_load(resources.files("barista_bench.scene_graph").joinpath("domain.yaml").read_text())
 CLASSES = ["Close drawer", "Grasp cup", "Lift cup", "Open drawer", "Place cup", "Pour milk", "Press espresso button"]
@@ -159,3 +169,61 @@ def test_a_missing_encoder_is_named_with_what_needs_none(tmp_path: Path) -> None
     task = OpenActivity(options={"matcher": "embeddings", "encoder": str(tmp_path / "none")})
     with pytest.raises(ConfigError, match=r"option encoder: .*matcher=exact"):
         task.statistics([Scored(example(task, "Grasp cup"), None)])
+
+
+NAMES = ["anticipation", "mask_tracking", "step_segmentation", "temporal_scene_graph"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_last_list_that_fits_is_the_answer_and_an_empty_one_only_if_there_is_no_other(
+    name: str, small_kitchen: Path
+) -> None:
+    task = get_task("extended", name)
+    assert isinstance(task, GraphTask)
+    items = graph_examples(task, SceneGraph(small_kitchen), task.sampling)
+    example = next(item for item in items if isinstance(item, Example))
+    reference = task.reference_answer(example, BOXES)
+    for text in (
+        f"Nothing moves at first: []. Then:\n{reference}",
+        f"```\n[]\n```\n{reference}",
+        f"{reference}\nNo more: []",
+    ):
+        assert task.score(example, answered(task, example, text).prediction)[task.sample_score] == 1, text[:30]
+
+
+Fields = dict[str, Any]
+CLIPS = {"frames": 4, "spacing": 10}
+
+
+DAMAGES: list[tuple[GraphTask, str, Callable[[Fields], object]]] = [
+    (MaskTracking(), "target", lambda target: target["masks"][0]["rle"].update(counts="~~~")),
+    (MaskTracking(), "target", lambda target: target["masks"][0]["rle"].update(size=[12])),
+    (MaskTracking(), "target", lambda target: target["masks"][0]["rle"].update(size=[10**5, 10**5])),
+    (MaskTracking(), "target", lambda target: target["masks"][0].update(frame=99)),
+    (MaskTracking(), "inputs", lambda inputs: inputs.update(width=10**6)),
+    (MaskTracking(), "inputs", lambda inputs: inputs.update(n_frames=10**8)),
+    (StepSegmentation(), "target", lambda target: target["segments"][0].update(end=10**6)),
+    (StepSegmentation(), "target", lambda target: target["segments"][0].update(start=-9)),
+    (StepSegmentation(), "inputs", lambda inputs: inputs.update(frame_count=10**12)),
+    (StepSegmentation(), "inputs", lambda inputs: inputs.update(fps=0.0)),
+    (TemporalSceneGraph(), "target", lambda target: target["relations"][0].update(start=0)),
+    (TemporalSceneGraph(), "target", lambda target: target["relations"][0].update(end=99)),
+    (TemporalSceneGraph(), "inputs", lambda inputs: inputs.update(n_frames=10**8)),
+]
+
+
+@pytest.mark.parametrize(("task", "part", "change"), DAMAGES)
+def test_a_damaged_row_is_an_error_that_says_so(
+    task: GraphTask, part: str, change: Callable[[Fields], object], tmp_path: Path
+) -> None:
+    if isinstance(task, StepSegmentation):
+        root, sampling = video(tmp_path, steps=[(30, 150, "Prepare cup")]), {"frames": 4}
+    else:
+        write_release(tmp_path, "v0", document())
+        root, sampling = tmp_path, CLIPS
+    example = derived(task, root, task.sampling.with_overrides(sampling))[0][0]
+    task.statistics([Scored(example, None)]).published_metrics()
+    damaged = copy.deepcopy(example)
+    change(getattr(damaged, part))
+    with pytest.raises(DataError, match="Fix: build the dataset again"):
+        task.statistics([Scored(damaged, None)])

@@ -252,6 +252,11 @@ def located(video: RawVideo, said: Said) -> Truth:
     return False if video.apart(item, other, frame) else None
 
 
+def unjoined(video: RawVideo, said: Said) -> Truth:
+    truth = located(video, said)
+    return None if truth is None else not truth
+
+
 def in_quarter(video: RawVideo, said: Said) -> Truth:
     mark = video.marks[said["object"]].get(said["frame"])
     if mark is None:

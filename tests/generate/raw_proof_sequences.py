@@ -85,6 +85,23 @@ def nothing_inside(video: RawVideo, said: Said) -> Truth:
     return True
 
 
+def leftmost_at_end(video: RawVideo, said: Said) -> Truth:
+    """By the boxes of both frames; at every moment all of the objects, and no other of their kind, are annotated."""
+    step = max(1, round(video.fps / 4))
+    moments = [said["start"], said["end"] - 1, *range(said["start"] // step * step + step, said["end"], step)]
+    kind = [item for item in video.category if could_mean(video, said["kind"], item)]
+    if any({item for item in kind if video.on(item, frame)} != set(said["objects"]) for frame in moments):
+        return None
+    ends = []
+    for frame in moments[:2]:
+        boxes = sorted((video.marks[item][frame]["bbox"], item) for item in said["objects"])
+        (x, _, width, _), first = boxes[0]
+        if any(x + width > box[0] + box[2] / 2 for box, _ in boxes[1:]):
+            return None
+        ends.append(first)
+    return (ends[0] == ends[1]) is said["stays"]
+
+
 def alone_in_view(video: RawVideo, said: Said) -> Truth:
     others = [i for i in video.category if i != said["object"] and could_mean(video, said["kind"], i)]
     step = max(1, round(video.fps / 4))

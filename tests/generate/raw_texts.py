@@ -11,6 +11,7 @@ from tests.generate.raw_words import Said, function_of, same_noun
 FAMILIES: Mapping[str, Any] = DOMAIN["families"]
 HAND = r"(?P<side>left|right) hand is touching the (?P<name>.+)"
 HANDS = {"Both hands": [*SIDES], "Only the left hand": ["left"], "Only the right hand": ["right"], "Neither hand": []}
+AT_END = "(?:at the end|in the end|finally)"
 ALWAYS = "(?:in this clip|all the time|the whole time|all through the clip|throughout|from beginning to end)"
 FINALLY = "(?:in the end|at the end|at the end of the clip|when the clip ends|once the hands are done|by the end)"
 
@@ -59,7 +60,8 @@ def is_state(words: str, value: str) -> bool:
     sayings = {value}
     for name in ("egocot", "handyvqa"):
         sayings |= {said for key, said in FAMILIES[name]["states"].items() if f" {key}".endswith(f" {value}")}
-    sayings |= {states.get(value) for states in FAMILIES["vista"]["states"].values()}
+    kinds = [FAMILIES["vista"]["states"], *FAMILIES["vista"]["changes"].values()]
+    sayings |= {states.get(value) for by_kind in kinds for states in by_kind.values()}
     return words.lower() in sayings
 
 
@@ -219,6 +221,12 @@ def precedes(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def changes(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    effect = re.fullmatch(rf"At first, (the .+) is (.+), and {AT_END} it is (.+)", text) or re.fullmatch(
+        rf"(The .+?) is (.+) (?:at first|in the beginning|at the start) and (.+) {AT_END}", text
+    )
+    if effect:
+        is_first = is_named(video, effect[1], said["object"]) and is_state(effect[2], said["before"])
+        return is_first and is_state(effect[3], said["after"])
     if said["before"] == said["after"]:
         match = re.fullmatch(rf"(?:.+, )?(the .+?) is (.+?)( {ALWAYS})?", text, re.IGNORECASE)
         assert match, text
@@ -258,6 +266,18 @@ def next_state(video: RawVideo, said: Said, text: str, question: str) -> bool:
     assert match, text
     is_when = is_time(video, times(question)[0], said["frame"])
     return is_when and is_named(video, match[1], said["object"]) and is_state(match[2], said["value"])
+
+
+def unjoined(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    return " not " in text and located(video, said, text.replace(" not ", " "), question)
+
+
+def leftmost_at_end(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    kind = re.search(
+        r"the (.+) that (?:is|was) leftmost at first is (still|no longer) the leftmost", text, re.IGNORECASE
+    )
+    is_kind = kind is not None and all(is_named(video, f"the {kind[1]}", item) for item in said["objects"])
+    return is_kind and kind is not None and (kind[2] == "still") is said["stays"]
 
 
 def located(video: RawVideo, said: Said, text: str, question: str) -> bool:

@@ -1,7 +1,10 @@
 """HanDyVQA's questions out of a graph: each kind on a video made by hand, then whole releases."""
 
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,6 +18,7 @@ from barista_bench.generate.generator import generate
 from barista_bench.generate.handyvqa import HandyvqaFamily
 from barista_bench.generate.handyvqa_statements import clip_around, clip_halfway
 from barista_bench.generate.scene import Scene
+from barista_bench.generate.splits import SPLITS, parse_fractions, split_videos
 from barista_bench.scene_graph import SceneGraph, decode_mask
 from barista_bench.scene_graph.domain import Lengths, load_domain
 from tests.generate.bench import ACTIVITIES, FRAMES, OBJECTS, RELATIONS, VALUES, cup, document, write_bench
@@ -249,3 +253,51 @@ def test_real_clips_give_states_and_masks_and_say_what_they_lack(real_release: P
     for row in report.subtasks:
         assert row.sampled + sum(row.refused.values()) == row.candidates, row
     assert RvosObjects.name in open_release(tmp_path / "out/handyvqa", None).counts
+
+
+def test_questions_with_masks_are_the_questions_with_options_of_the_same_set(release: HandyvqaRelease) -> None:
+    for name in ("objects", "parts"):
+        with_options = {question.item_id: question for question in release.questions[name]}
+        assert release.questions[f"rvos_{name}"]
+        for masked in release.questions[f"rvos_{name}"]:
+            other = with_options[masked.item_id.removeprefix("rvos_")]
+            assert (masked.clip, masked.options, masked.correct) == (other.clip, other.options, other.correct)
+
+
+def test_whole_videos_are_split_by_their_ids_and_the_seed(small_kitchen: Path, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"families": ["handyvqa"], "splits": "0.5,0,0.5"}
+    found: list[dict[str, set[str]]] = []
+    for number, size in enumerate((4, 2)):
+        generate(small_kitchen, tmp_path / str(number), per_subtask=size, **settings)
+        questions = open_release(tmp_path / str(number) / "handyvqa", None).questions.values()
+        videos: dict[str, set[str]] = defaultdict(set)
+        for question in chain.from_iterable(questions):
+            assert question.clip is not None
+            assert question.scenario == load_domain().name
+            videos[question.clip.video].add(question.split)
+        found.append(videos)
+    assert all(len(splits) == 1 for splits in found[0].values())
+    assert set().union(*found[0].values()) == {"train", "test"}
+    assert all(found[0][video] == splits for video, splits in found[1].items())
+
+
+@pytest.mark.parametrize("count", [3, 10, 57])
+def test_splits_have_their_fractions_in_any_order_of_the_videos_and_change_with_the_seed(count: int) -> None:
+    names, fractions = [f"video_{number}" for number in range(count)], (0.6, 0.2, 0.2)
+    splits = split_videos(names, fractions, 0)
+    assert splits == split_videos(names[::-1], fractions, 0)
+    assert count < 10 or splits != split_videos(names, fractions, 1)
+    counts = Counter(splits.values())
+    assert all(abs(counts[name] - count * part) <= 1 for name, part in zip(SPLITS, fractions, strict=True))
+    assert set(counts) == set(SPLITS)
+
+
+@pytest.mark.parametrize("text", ["", "0.6,0.4", "0.6,0.6,-0.2", "0.6,0.2,0.1", "a,b,c", "nan,0.5,0.5"])
+def test_fractions_that_do_not_add_up_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="three fractions"):
+        parse_fractions(text)
+
+
+def test_fewer_videos_than_splits_are_refused() -> None:
+    with pytest.raises(ConfigError, match="2 videos do not fill"):
+        split_videos(["a", "b"], (0.6, 0.2, 0.2), 0)

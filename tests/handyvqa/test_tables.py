@@ -115,6 +115,18 @@ def test_runs_with_other_frames_are_rows_and_points_of_one_line() -> None:
     assert not [item for item in paper_tables(model("m", 1)) if item.drawn]
 
 
+def test_runs_at_other_resolutions_are_points_of_one_line_whether_the_task_or_the_run_scales() -> None:
+    entries = []
+    for option, of_run in ((None, 224), (448, None), (448, 896), (None, None)):
+        for entry in model("m", 1, tasks=[Objects]):
+            task = Objects(options={"max_side": option})
+            settings = {"max_side": of_run} if of_run else {}
+            entries.append(replace(entry, model=f"m (run {len(entries)})", name="m", task=task, settings=settings))
+    (drawn,) = [item for item in paper_tables(entries) if item.drawn]
+    assert drawn.title.startswith("Figure 4: average precision for Objects, by resolution")
+    assert {name: [*points] for name, points in drawn.series.items()} == {"m (16 frames)": [224, 448]}
+
+
 def test_objects_are_told_apart_by_their_number_of_options() -> None:
     task = Objects()
     runs = (run_of(task, [True, False, None] * 3, n=5) + run_of(task, [True, True], n=7),)
@@ -144,6 +156,16 @@ def test_table_2_counts_questions_options_and_words() -> None:
     several = [question(Objects, options, [0, 1]), question(Objects, [*options, "box"], [2])]
     (table,) = set_tables({"action": actions, "objects": several})
     assert table.values == (("action", 2, 5, 1, 8 / 5), ("objects", 2, 5.5, 1.5, 17 / 11))
+
+
+def test_figure_2_counts_questions_by_scenario() -> None:
+    actions = [question(Action, ["a", "b"], [0], f"a{n}") for n in range(3)]
+    named = [
+        replace(example, metadata={**example.metadata, "scenario": scenario})
+        for example, scenario in zip(actions, ("garden", "kitchen", "kitchen"), strict=True)
+    ]
+    (_, figure) = set_tables({"action": named})
+    assert figure.values == (("kitchen", 2), ("garden", 1))
 
 
 def test_table_3_measures_how_regions_move_between_annotated_frames() -> None:

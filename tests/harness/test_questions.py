@@ -2,20 +2,29 @@
 
 import json
 import logging
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
 
 import pytest
 from datasets import Dataset
 
+from barista_bench import evaluate
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.data.folder import build
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, ModelError
 from barista_bench.harness import lmms_eval
+from barista_bench.harness.batching import Batcher
 from barista_bench.harness.questions import question_set, question_sets
-from barista_bench.models import Completion
+from barista_bench.models import Completion, Failure, GenerationConfig, Request
+from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.log.sample_log import read_records
+from barista_bench.runs.log.sample_log import SampleRecord, read_records
 from barista_bench.runs.score.scoring import score
 
 BOXES = BoxFormat("yxyx", 1000)
@@ -115,3 +124,85 @@ def test_a_task_that_no_text_answers_is_left_out_with_a_warning(
     assert "left out: extended/mask_tracking" in caplog.text
     with pytest.raises(ConfigError, match="can answer no task here"):
         question_sets({**settings, "task": "mask_tracking"})
+
+
+COUNT = 64
+
+
+class Batched(ScriptedModel):
+    """Fails on a whole batch with a request called `0`."""
+
+    def __init__(self) -> None:
+        super().__init__("batched", lambda name, seed: f"{name}/{seed}", batch_size=4)
+        self.batches: list[list[str]] = []
+
+    def generate(self, requests: list[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        self.batches.append([request.request_id for request in requests])
+        if "0" in self.batches[-1]:
+            raise RuntimeError("out of memory")
+        return super().generate(requests, config)
+
+
+def asked(name: int) -> Request:
+    return Request(str(name), Prompt("", (TextPart("?"),)), (), seeds=(name,))
+
+
+def test_each_thread_gets_its_own_answer_while_others_come_to_wait() -> None:
+    model = Batched()
+    batcher = Batcher(model)
+    configs = [GenerationConfig(temperature=warmth) for warmth in (0.0, 1.0)]
+    with ThreadPoolExecutor(COUNT) as threads:
+        futures = {
+            name: threads.submit(batcher.answer, batcher.put(asked(name), configs[name % 2]))
+            for name in range(1, COUNT + 1)
+        }
+    assert {name: future.result().text for name, future in futures.items()} == {n: f"{n}/{n}" for n in futures}
+    assert sorted(name for batch in model.batches for name in batch) == sorted(map(str, futures))
+    assert all(len({int(name) % 2 for name in batch}) == 1 and len(batch) <= 4 for batch in model.batches)
+
+
+def test_every_request_of_a_batch_that_failed_says_why() -> None:
+    batcher = Batcher(Batched())
+    waiting = [batcher.put(asked(name), GenerationConfig()) for name in range(4)]
+    with pytest.raises(RuntimeError, match="out of memory"):
+        batcher.answer(waiting[2])
+    for other in (waiting[0], waiting[3]):
+        with pytest.raises(ModelError, match="its batch failed: RuntimeError: out of memory"):
+            batcher.answer(other)
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "harnesses.md").read_text(encoding="utf-8")
+(PROGRAM,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def of_inspect_ai(records: list[SampleRecord]) -> str:
+    """As `inspect log dump` prints a log of inspect_ai 0.3.285, of what the program reads; one sample failed."""
+    samples = [{"id": r.example_id, "epoch": r.repetition + 1, "output": {"completion": r.text}} for r in records]
+    failed = {"id": records[0].example_id, "epoch": 9, "output": {"completion": ""}, "error": {"message": "time out"}}
+    return json.dumps({"samples": [*samples, failed]}, indent=2)
+
+
+def of_lmms_eval(records: list[SampleRecord]) -> str:
+    """As --log_samples of lmms-eval 0.7.3 writes it: a line an example, with all of its repetitions."""
+    texts: dict[str, list[str]] = {}
+    for record in sorted(records, key=lambda record: record.repetition):
+        texts.setdefault(record.example_id, []).append(record.text)
+    lines = [{"metrics": {"example_id": name, "texts": answers}} for name, answers in texts.items()]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+@pytest.mark.parametrize(("name", "logged"), [("log.json", of_inspect_ai), ("log.jsonl", of_lmms_eval)])
+def test_the_answers_of_a_log_have_the_metrics_of_the_run_that_gave_them(
+    name: str, logged: Callable[[list[SampleRecord]], str], dataset: Path, tmp_path: Path
+) -> None:
+    ours = evaluate(dataset, "chance", task="relations", repetitions=2, out=tmp_path / "ours")
+    log, answers = tmp_path / name, tmp_path / "answers.jsonl"
+    log.write_text(logged(list(read_records(tmp_path / "ours" / "relations" / "samples.jsonl"))), encoding="utf-8")
+    command = [sys.executable, "-c", PROGRAM, str(log), "some model"]
+    answers.write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
+    settings = {"task": "relations", "repetitions": 2, "box_format": "xyxy/1000"}
+    theirs = evaluate(dataset, f"predictions:{answers}", out=tmp_path / "theirs", **settings)
+    assert theirs.metrics["model"].unique().tolist() == ["some model"]
+    columns = ["metric", "mean", "std", "low", "high", "scored"]
+    assert theirs.metrics[columns].equals(ours.metrics[columns])
+    assert ours.metrics["mean"].nunique() > 2

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,29 @@ from barista_bench.core.example import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError
-from barista_bench.runs.log.inputs import sample_keys
+from barista_bench.judging.judge_folder import VERDICTS_FILE
+from barista_bench.judging.scoring import score_judged
+from barista_bench.runs.log.inputs import digest, sample_keys
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleRecord
-from barista_bench.runs.run_folder import CONFIG_FILE
-from barista_bench.runs.score.scoring import score
+from barista_bench.runs.run_folder import CONFIG_FILE, JUDGE_FILE, judge_folders
+from barista_bench.runs.score.results import write_results
+from barista_bench.runs.score.scoring import read_scored, score
 from tests.hub.conftest import run_of
-from tests.hub.forging import Forgery, contents, edit, first, forge_log, more, other, read_log, submit, write_log
+from tests.hub.forging import (
+    Forgery,
+    Records,
+    contents,
+    edit,
+    first,
+    forge_log,
+    more,
+    other,
+    read_log,
+    submit,
+    write_log,
+)
+from tests.hub.made_results import judged, results
+from tests.judging.judges import VQA
 
 RELATIONS = "barista", "relations"
 
@@ -55,44 +72,22 @@ def _another_metric(metrics: dict[str, Any]) -> dict[str, Any]:
     return {**metrics, name: {"mean": 0.9, "std": 0.0, "repetitions": [0.9, 0.9], "low": 0.9, "high": 0.9}}
 
 
-def _all_of_it(metrics: dict[str, Any]) -> dict[str, Any]:
-    """A figure that is the mean of its runs, within its interval."""
-    return {**metrics, "micro_f1": {"mean": 0.9, "std": 0.0, "repetitions": [0.9, 0.9], "low": 0.85, "high": 0.95}}
-
-
 METRICS: list[tuple[str, object]] = [
-    ("metrics", _all_of_it),
     ("metrics", _another_metric),
     ("metrics.micro_f1.mean", more),
-    ("metrics.micro_f1.repetitions", lambda runs: runs[::-1]),
-    ("metrics.micro_f1.std", None),
     ("metrics.micro_f1.low", more),
-    ("metrics.micro_f1.high", lambda high: high - 0.01),
     ("metrics", lambda metrics: {"micro_f1": metrics["micro_f1"]}),
-    ("primary", "macro_f1"),
-    ("breakdowns", {}),
-    ("breakdowns", first(first(lambda cell: {**cell, "examples": 1}))),
     ("breakdowns", first(first(lambda cell: {**cell, "metric": {**cell["metric"], "mean": 0.99}}))),
-    ("details.0", {}),
     ("details", lambda details: details[::-1]),
     ("coverage.answered", lambda answered: answered - 1),
-    ("coverage.scored", lambda scored: scored - 1),
-    ("coverage.statuses.ok", lambda ok: ok - 1),
     ("repetitions", 3),
     ("options", {"matcher": "exact"}),
-    ("protocol", "paper"),
     ("generation.temperature", 0.0),
     ("prompts.wording", "release@4086ce5"),
-    ("prompts.sha256", "0" * 64),
-    ("dataset.task_version", 1000),
     ("dataset.content_hash", "ab" * 32),
-    ("dataset.split", "test"),
     ("dataset.examples", 1),
     ("model.revision", "c" * 40),
-    ("model.settings", {"dtype": "float32"}),
     ("model.box_format.order", "yxyx"),
-    ("versions", {"numpy": "0"}),
-    ("timing.output_tokens", 7),
     ("barista_bench", "0.0.1"),
 ]
 
@@ -105,20 +100,6 @@ def test_edited_results_are_refused(run: Path, field: str, value: object) -> Non
     assert json.loads((run / "results.json").read_text()) != before, "nothing was forged"
     with pytest.raises(BaristaError, match=r"results\.json: .*Fix"):
         submit(run, allow_incomplete=True)
-
-
-def test_results_under_another_models_name_are_refused(run: Path) -> None:
-    edit(run / "results.json", "model.name", "garden/other")
-    with pytest.raises(BaristaError, match=r"model\.name: is 'garden/other'"):
-        submit(run, model_name="garden/other")
-
-
-def test_results_copied_from_a_better_run_are_refused(run: Path, honest_data: Path, tmp_path: Path) -> None:
-    better = run_of(honest_data, tmp_path / "better", "relations", right_answers(honest_data))
-    assert submit(better).rows[0].value == 100
-    shutil.copy(better / "results.json", run / "results.json")
-    with pytest.raises(BaristaError, match=r"results\.json: .*Fix"):
-        submit(run)
 
 
 def right_answers(data: Path) -> Callable[[str, int], str]:
@@ -151,11 +132,6 @@ def _answers_of_another_example(folder: Path) -> None:
     write_log(folder / LOG_FILE, forged)
 
 
-def _a_third_run(folder: Path) -> None:
-    records = read_log(folder / LOG_FILE)
-    write_log(folder / LOG_FILE, [*records, *(rekeyed(folder, r, repetition=2) for r in records if r.repetition == 1)])
-
-
 def _answers_of_another_model(folder: Path) -> None:
     records = read_log(folder / LOG_FILE)
     key = sample_keys({"name": "a/better"}, {})(records[0].example_id, records[0].fingerprint, 0)
@@ -178,21 +154,16 @@ def _a_second_rank(folder: Path) -> None:
 LOGS: dict[str, Forgery] = {
     "a run left out": forge_log(lambda records: [r for r in records if r.repetition == 0]),
     "wrong answers left out": forge_log(lambda records: [r for r in records if not wrong(r)]),
-    "one line left out": forge_log(lambda records: records[1:]),
-    "all left out": forge_log(lambda records: []),
     "wrong answers as failures": forge_log(
         lambda records: [other(r, status=Status.INFRA_ERROR, text=None, error="no") if wrong(r) else r for r in records]
     ),
     "examples changed": forge_log(lambda records: [other(r, example_id=records[0].example_id) for r in records]),
     "an unknown example": forge_log(lambda records: [*records, other(records[0], example_id="no such", key="k")]),
     "answers of another example": _answers_of_another_example,
-    "runs swapped": forge_log(lambda records: [other(r, repetition=1 - r.repetition) for r in records]),
     "a run's answers twice": forge_log(
         lambda records: [other(r, repetition=1) for r in records if r.repetition == 0] + records
     ),
-    "a third run": _a_third_run,
     "a second answer first": forge_log(lambda records: [other(records[0], text="[ ]"), *records]),
-    "a second answer last": forge_log(lambda records: [*records, other(records[0], text="[ ]")]),
     "a second log": _a_second_rank,
     "answers of another model": _answers_of_another_model,
     "other questions": forge_log(lambda records: [other(r, fingerprint="f" * 64) for r in records]),
@@ -217,20 +188,14 @@ def fitting(field: str, value: object, **cut: Any) -> Forgery:
 
 SETTINGS: dict[str, Forgery] = {
     "fewer runs": settings("repetitions", 1),
-    "more runs": settings("repetitions", 3),
-    "limit": settings("data.limit", 3),
     "limit and hash": fitting("data.limit", 3, limit=3),
-    "split": settings("identity.split", "test"),
     "split and hash": fitting("identity.split", "test", split="test"),
     "examples": settings("identity.content_hash", "ab" * 32),
     "revision": settings("identity.model.revision", "c" * 40),
-    "settings of the model": settings("identity.model.settings", {"dtype": "float32"}),
     "temperature": settings("identity.generation.temperature", 0.0),
     "task version": settings("identity.task_version", 1),
     "hash of the prompts": settings("identity.prompts_hash", "ab" * 32),
-    "text of the prompts": settings("prompts.user", "Say nothing."),
     "name of the wording": settings("prompts.wording", "release@4086ce5"),
-    "hash of the wording": settings("prompts.sha256", "0" * 64),
     "a wording of another harness": settings("prompts.wording", "recorded:00000000"),
 }
 
@@ -290,3 +255,79 @@ def test_a_dataset_with_other_answers_is_refused_by_the_published_one(
     score(run)
     with pytest.raises(BaristaError, match=r"was run on examples \w+, and .*barista holds"):
         submit(run, dataset=honest_data)
+
+
+@pytest.fixture
+def run_and_judge(judged_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(judged_run, tmp_path / "run"))
+
+
+def test_the_honest_judge_is_taken(run_and_judge: Path) -> None:
+    before = contents(run_and_judge)
+    (entry,) = submit(run_and_judge).eval_results().root
+    assert "maker/judge, 2 draw(s)" in str(entry.notes)
+    assert contents(run_and_judge) == before
+
+
+def judge_of(run: Path) -> Path:
+    (folder,) = judge_folders(run)
+    return folder
+
+
+def in_judge(file: str, field: str, value: object) -> Forgery:
+    return lambda run: edit(judge_of(run) / file, field, value)
+
+
+def forge_verdicts(change: Callable[[Records], Sequence[SampleRecord]]) -> Forgery:
+    return lambda run: forge_log(change, VERDICTS_FILE)(judge_of(run))
+
+
+def best(record: SampleRecord) -> SampleRecord:
+    return other(record, text=json.dumps({"score": 10, "reason": "fine"}), logprobs=None)
+
+
+JUDGE_METRICS: dict[str, Forgery] = {
+    "mean": in_judge("results.json", "metrics.mean.mean", more),
+    "interval": in_judge("results.json", "metrics.mean.low", None),
+    "name of the judge": in_judge("results.json", "judge.name", "maker/better"),
+    "copied": lambda run: write_results(judged(results(VQA), value=0.9), judge_of(run) / "results.json"),
+    "verdicts": forge_verdicts(lambda records: [best(r) for r in records]),
+}
+JUDGE_LOGS: dict[str, Forgery] = {
+    "verdicts left out": forge_verdicts(lambda records: records[2:]),
+    "verdicts on other answers": forge_verdicts(lambda records: [other(r, example_id="item") for r in records]),
+    "verdicts by another form": forge_verdicts(lambda records: [other(r, fingerprint=digest("form")) for r in records]),
+    "a draw more": forge_verdicts(lambda records: [*records, other(records[0], repetition=2, key=digest("more"))]),
+    "answers changed later": forge_log(lambda records: [other(r, text="Answer: something else") for r in records]),
+    "judge": in_judge(JUDGE_FILE, "identity.model.name", "maker/better"),
+    "fewer criteria": in_judge(JUDGE_FILE, "rubric.criteria", lambda criteria: criteria[:1]),
+    "name of the rubric": in_judge(JUDGE_FILE, "rubric.wording", "release@4086ce5"),
+    "steps": in_judge(JUDGE_FILE, "steps", first(lambda steps: steps[:1])),
+    "temperature": in_judge(JUDGE_FILE, "generation.temperature", 0.123),
+    "no description": in_judge(JUDGE_FILE, "generation", {"heat": 1}),
+}
+
+
+@pytest.mark.parametrize("name", JUDGE_METRICS)
+def test_forged_metrics_of_a_judge_are_refused(run_and_judge: Path, name: str) -> None:
+    before = contents(run_and_judge)
+    JUDGE_METRICS[name](run_and_judge)
+    assert contents(run_and_judge) != before, "nothing was forged"
+    with pytest.raises(BaristaError, match="Fix"):
+        submit(run_and_judge, allow_incomplete=True)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("rescored", [False, True], ids=["stale", "rescored"])
+@pytest.mark.parametrize("name", JUDGE_LOGS)
+def test_forged_verdicts_are_refused_scored_again_or_not(run_and_judge: Path, name: str, rescored: bool) -> None:
+    before = contents(run_and_judge)
+    JUDGE_LOGS[name](run_and_judge)
+    assert contents(run_and_judge) != before, "nothing was forged"
+    if rescored:
+        with suppress(BaristaError):
+            score(run_and_judge)
+        with suppress(BaristaError):
+            score_judged(read_scored(run_and_judge, options={}), judge_of(run_and_judge))
+    with pytest.raises(BaristaError, match="Fix"):
+        submit(run_and_judge)

@@ -3,7 +3,6 @@
 import random
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from choice_accuracy import choice_accuracy
 
@@ -131,8 +130,6 @@ def test_case_of_verbs_and_white_space_do_not_matter_but_case_of_ids_does():
 @pytest.mark.parametrize(
     ("inputs", "error", "message"),
     [
-        (({"A"}, ["A"]), TypeError, "predictions: is of type set; give a list"),
-        ((np.int64(3), ["A"]), TypeError, "predictions: is of type int64; give a list"),
         ((["A"], [None]), TypeError, r"references\[0\]: is None .*give the id of the right choice"),
         (([True], ["A"]), TypeError, r"predictions\[0\]: is True .bool.; give the id .* None for no usable"),
         (([" "], ["A"]), ValueError, r"predictions\[0\]: is ' ', which is empty; .* None for no usable answer"),
@@ -140,7 +137,6 @@ def test_case_of_verbs_and_white_space_do_not_matter_but_case_of_ids_does():
         ((["A"], ["A"], [1.5]), TypeError, r"classes\[0\]: is 1.5 .float.; give the name"),
         ((["A"], ["A"], None, [3.5]), TypeError, r"verbs\[0\]: a verb: is 3.5"),
         ((["A"], ["A"], None, None, ["AB"]), TypeError, r"choices\[0\]: is 'AB' .*give a list of ids or a dict"),
-        ((["A"], ["A"], None, None, [3]), TypeError, r"choices\[0\]: is 3 .*give a list of ids or a dict"),
         ((["A"], ["A"], None, None, [[]]), ValueError, r"choices\[0\]: is empty"),
         ((["A"], ["A"], None, None, [["A", "A "]]), ValueError, r"choices\[0\]: holds an id twice"),
         ((["A"], ["B"], None, None, [["A", "C"]]), ValueError, r"references\[0\]: 'B' is not among choices\[0\]"),

@@ -57,7 +57,6 @@ GOOD = rle(DOT)
 @pytest.mark.parametrize(
     ("predictions", "references", "error", "message"),
     [
-        ([[DOT]], [None], TypeError, r"references\[0\]: is of type NoneType"),
         ([[DOT]], [[]], ValueError, r"references\[0\]: has 0 masks in 0 frames"),
         ([[DOT, DOT]], [[DOT, None]], ValueError, r"references\[0\]: has 1 masks in 2 frames"),
         ([[DOT, DOT]], [[DOT]], ValueError, r"predictions\[0\]: has 2 frames, its reference 1; give None for no mask"),
@@ -75,11 +74,8 @@ GOOD = rle(DOT)
         ([[{"size": [20, 30]}]], [[DOT]], ValueError, r"predictions\[0\]\[0\]: counts is missing"),
         ([[GOOD | {"size": [20]}]], [[DOT]], ValueError, r"predictions\[0\]\[0\]: size is \[20\]"),
         ([[GOOD | {"size": [20, 31]}]], [[DOT]], ValueError, "runs of counts do not fill the 20 x 31 pixels"),
-        ([[GOOD | {"counts": "40"}]], [[DOT]], ValueError, "runs of counts do not fill"),
         ([[GOOD | {"counts": "ooooooooooooooooooooo0"}]], [[DOT]], ValueError, "runs of counts do not fill"),
         ([[GOOD | {"counts": "x!"}]], [[DOT]], ValueError, "counts is not a compressed COCO RLE string"),
-        ([[GOOD | {"counts": "o"}]], [[DOT]], ValueError, "counts is not a compressed COCO RLE string"),
-        ([[GOOD | {"counts": ""}]], [[DOT]], ValueError, "counts is not a compressed COCO RLE string"),
         ([[GOOD | {"counts": [700, -100]}]], [[DOT]], ValueError, "runs of counts do not fill"),
         ([[GOOD | {"counts": 5}]], [[DOT]], TypeError, "counts is 5; give a string, bytes, or a list of integers"),
     ],

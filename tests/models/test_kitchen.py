@@ -82,7 +82,7 @@ BOUNDS = {
 
 @pytest.fixture(scope="module")
 def metric_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], float]:
-    """The primary figure of a model in a task, on three videos that `kitchen` has not seen."""
+    """The primary metric of a model in a task, on three videos that `kitchen` has not seen."""
     folder = tmp_path_factory.mktemp("unseen")
     write_kitchen(folder / "videos", videos=3, seed=7, num_proc=1)
     build(folder / "videos", folder / "data", sampling={"limit": 24}, cache=False, progress=False)

@@ -178,13 +178,11 @@ def test_what_an_answer_says_nothing_of_stays_fatal_after_one(status):
         ("extra fields not permitted: max_completion_tokens", "give token_limit_field=max_tokens"),
         ("'temperature' does not support 0 with this model", "give omit=temperature"),
         ("Invalid schema for response_format 'answer'", "leave structured_output off"),
-        ("max_tokens=4096 cannot be greater than max_model_len=max_total_tokens=2048.", "a smaller max_new_tokens"),
         (
             "'max_tokens' or 'max_completion_tokens' is too large: 9. This model's maximum context length is 4",
             "a smaller",
         ),
         ("This model's maximum context length is 8192 tokens. However, you requested 9000 tokens", "--max-model-len"),
-        ("The decoder prompt (length 9) is longer than the maximum model length of 4.", "--max-model-len"),
         ("prompt is too long: 208310 tokens > 200000 maximum", "--max-model-len"),
         ("input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000", "a smaller max_new_tokens"),
         ("The input token count (9) exceeds the maximum number of tokens allowed (4).", "a smaller max_new_tokens"),
@@ -291,17 +289,11 @@ def test_half_surrogate_pairs_are_replaced_and_everything_else_is_kept(content):
     ("usage", "wanted"),
     [
         ({"prompt_tokens": "12", "completion_tokens": 5.0}, (12, 5)),
-        ({"prompt_tokens": 1.5, "completion_tokens": "5"}, (None, 5)),
-        ({"prompt_tokens": 10, "completion_tokens": -5}, (10, None)),
         ({"prompt_tokens": 10**400, "completion_tokens": -5, "total_tokens": 10**18}, (None, None)),
         ({"prompt_tokens": 10, "total_tokens": 2**53 + 1}, (10, None)),
-        ({"prompt_tokens": 2**53, "completion_tokens": 5}, (2**53, 5)),
         ({"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 52}, (10, 42)),  # the rest is reasoning
         ({"prompt_tokens": 10, "total_tokens": 4}, (10, None)),
-        ({"prompt_tokens": [[]], "completion_tokens": {"a": 1}}, (None, None)),
         ({"prompt_tokens": True, "completion_tokens": "many"}, (None, None)),
-        ([1, 2], (None, None)),
-        ("none", (None, None)),
         (None, (None, None)),
     ],
 )

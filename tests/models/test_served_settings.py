@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 import sys
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given, strategies as st
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import Exchange, ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import GenerationConfig, Request, StreamingModel
 from barista_bench.models.served.model import ServedModel
@@ -52,6 +51,16 @@ OUT_OF_RANGE: dict[str, tuple[object, ...]] = {
     "extra_body": ({"temperature": 0.1}, {"x": {1, 2}}),
     "base_url": ("ftp://host/v1", "localhost:8000", "http://[::1/v1"),
 }
+
+
+def test_earlier_turns_are_sent_between_the_system_text_and_the_question():
+    asked = Request("r", Prompt("Look.", (TextPart("the scores"),), (Exchange("the steps", "a cup"),)), ())
+    assert [(turn["role"], turn["content"]) for turn in body_of(asked)["messages"]] == [
+        ("system", "Look."),
+        ("user", "the steps"),
+        ("assistant", "a cup"),
+        ("user", "the scores"),
+    ]
 
 
 @pytest.mark.parametrize("name", OUT_OF_RANGE)
@@ -172,23 +181,11 @@ def test_reasoning_that_a_field_cannot_say_is_refused(settings, remedy):
         load(**settings)
 
 
-def test_the_identity_names_what_changes_answers_and_nothing_else():
-    base = load()
-    assert isinstance(base, StreamingModel)
-    assert base.identity == load(base_url="http://localhost:1234/v1", timeout=5, max_concurrency=2).identity
-    changed = {"jpeg_quality": 90, "image_format": "png", "max_image_side": 512, "image_detail": "low"}
-    changed |= {"structured_output": True, "extra_body": {"top_k": 1}, "omit": ("temperature",), "revision": "abc"}
-    changed |= {"explicit_sampling": True, "base_url": "https://elsewhere.example/v1", "prompt_opens_thinking": True}
-    changed |= {"think_tags": ("<t>", "</t>"), "thinking_budget_field": "budget", "token_limit_field": "max_tokens"}
-    models = [base, *(load(**{name: value}) for name, value in changed.items())]
-    identities = [json.dumps([model.identity.revision, model.identity.settings]) for model in models]
-    assert len(set(identities)) == len(identities)
-
-
 def test_every_setting_is_in_the_identity_unless_it_cannot_change_an_answer():
     at_most_failures = {"timeout", "max_concurrency", "max_attempts", "api_key_env", "batch_api"}
     elsewhere = {"revision", "box_format"}  # of `ModelIdentity` itself, and in the prompt
     where_set = {"frames_as", "video_fps", "reasoning", "reasoning_field"}
+    assert isinstance(load(), StreamingModel)
     assert set(load().identity.settings) == set(ServedSettings.model_fields) - at_most_failures - elsewhere - where_set
     assert set(load(reasoning="low").identity.settings) >= {"reasoning", "reasoning_field"}
 

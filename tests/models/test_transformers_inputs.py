@@ -1,6 +1,7 @@
 """Prompts reach the model whole: every word of them, every image in its place, padding on the left."""
 
 from collections import Counter
+from dataclasses import replace
 from threading import Thread
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
+from barista_bench.core.prompt import Exchange, ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.core.settings import check_settings  # noqa: E402
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import Request  # noqa: E402
@@ -62,6 +63,19 @@ def test_the_system_text_reaches_the_model_whatever_the_template(copy, prefix, s
     written = encoder.tokenizer.decode(encoded.tensors["input_ids"][0])
     assert Counter(written.split())["JSON."] + written.count("JSON.<") == 1
     assert written.index("JSON") < written.index("the cup")
+
+
+@pytest.mark.parametrize(("prefix", "system"), [("", True), (REFUSES, True), ("", False)])
+def test_earlier_turns_come_between_the_system_text_and_the_question(copy, prefix, system):
+    template = copy / "chat_template.jinja"
+    template.write_text(prefix + template.read_text())
+    encoder = TransformersModel.load(str(copy))._engine.encoder
+    request = request_of(0, 0, "the scores", system="Look." if system else "")
+    asked = replace(request, prompt=replace(request.prompt, earlier=(Exchange("the steps", "a cup"),)))
+    turns = [(turn["role"], "".join(part["text"] for part in turn["content"])) for turn in encoder.messages(asked)]
+    folded = "Look.\n\n" if prefix else ""
+    later = [("user", f"{folded}the steps"), ("assistant", "a cup"), ("user", "the scores")]
+    assert turns == [*([("system", "Look.")] if system and not prefix else []), *later]
 
 
 def test_an_empty_system_text_writes_no_system_turn(model):

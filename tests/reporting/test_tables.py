@@ -9,16 +9,17 @@ import pytest
 
 from barista_bench.core.example import Status
 from barista_bench.metrics.mean_ap.scoring import evaluate_images, spread_of, summarise
-from barista_bench.reporting import diagnosis, tables
+from barista_bench.reporting import all_tasks, diagnosis, tables
 from barista_bench.reporting.analyses import Analyses, analyse
+from barista_bench.reporting.breakdowns import KeyGroups, breakdown_table, key_groups, separation
 from barista_bench.reporting.leaderboard import TaskStanding, leaderboard
 from barista_bench.reporting.tables import metric_cell
-from barista_bench.reporting.view import distinct_names
-from barista_bench.runs.score.results import MetricValue, summary_line, tie_spread
+from barista_bench.reporting.view import Report, build_report, distinct_names
+from barista_bench.runs.score.results import Breakdown, MetricValue, PartInfo, summary_line, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import FailureRow, PropagationEdge, PropagationGraph, RankAgreement
 from barista_bench.tables import Bar, Cell, Table
-from tests.reporting.made_runs import HOSTILE, MadeExamples, made_run
+from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, made_run
 
 
 def texts(table: Table) -> list[list[str]]:
@@ -26,7 +27,7 @@ def texts(table: Table) -> list[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def tasks() -> list[tables.TaskRuns]:
+def tasks() -> list[all_tasks.TaskRuns]:
     examples = MadeExamples(10)
     mixed = made_run(examples, name="mixed")
     whole = made_run(examples, name="whole", statuses=[Status.OK], answer="apple, pear", folder="b")
@@ -81,8 +82,8 @@ def test_what_the_order_decides_is_read_from_the_metric() -> None:
     assert tie_spread(results) == "0.252 to 0.505 over random orders, 0.252 to 0.505 at most"
 
 
-def test_scores_of_a_group_are_each_models_mean_over_its_scored_samples(tasks: list[tables.TaskRuns]) -> None:
-    (table,) = tables.by_group(tasks)
+def test_scores_of_a_group_are_each_models_mean_over_its_scored_samples(tasks: list[all_tasks.TaskRuns]) -> None:
+    (table,) = all_tasks.by_group(tasks)
     cells = {(row[0].text, row[1].text): row[2] for row in table.rows}
     for label, run in tasks[0][1].items():
         expected = group_scores(run, "moka")
@@ -97,8 +98,8 @@ def test_the_mean_over_models_weighs_each_model_once_and_leaves_baselines_out() 
         "whole": made_run(examples, name="whole", statuses=[Status.OK], answer="apple, pear", folder="b"),
         "chance": made_run(examples, name="chance", statuses=[Status.OK], answer="plum", folder="c"),
     }
-    (table,) = tables.by_group([("garden / fruit", runs)])
-    row = next(row for row in table.rows if [cell.text for cell in row[:2]] == ["moka", tables.ALL_MODELS])
+    (table,) = all_tasks.by_group([("garden / fruit", runs)])
+    row = next(row for row in table.rows if [cell.text for cell in row[:2]] == ["moka", all_tasks.ALL_MODELS])
     means = [sum(scores) / len(scores) for scores in (group_scores(runs[name], "moka") for name in ("mixed", "whole"))]
     assert row[2].text == f"{sum(means) / 2:.3f}"
     assert row[2].notes == ("2 models",)
@@ -106,8 +107,8 @@ def test_the_mean_over_models_weighs_each_model_once_and_leaves_baselines_out() 
     assert ("moka", "chance") in {(row[0].text, row[1].text) for row in table.rows}
 
 
-def test_tokens_are_means_over_samples(tasks: list[tables.TaskRuns]) -> None:
-    table = tables.tokens(tasks)
+def test_tokens_are_means_over_samples(tasks: list[all_tasks.TaskRuns]) -> None:
+    table = all_tasks.tokens(tasks)
     assert table is not None
     assert texts(table) == [["garden / fruit", "100", "10", "100", "10"], ["garden / more", "100", "10", "–", "–"]]
 
@@ -186,3 +187,122 @@ def test_neighbours_are_compared_and_what_cannot_be_is_named() -> None:
 def test_file_names_are_safe_and_each_once() -> None:
     names = distinct_names([" ../../etc/passwd", " ../../etc/passwd", "a / b ", " …"])
     assert names == ["etc_passwd", "etc_passwd_2", "a_b", "table"]
+
+
+EXAMPLES = MadeExamples(10)
+
+
+def answering(name: str, answer: str, examples: MadeExamples = EXAMPLES, **settings: object) -> ScoredRun:
+    return made_run(examples, name=name, answer=answer, statuses=[Status.OK], folder=name, **settings)  # type: ignore[arg-type]
+
+
+class Seed(Fruit):
+    name = "seed"
+
+
+def report(*runs: ScoredRun, permutations: int = 50) -> Report:
+    return build_report(runs, analyses=analyse(runs, permutations=permutations))
+
+
+def test_models_stand_by_score_and_people_and_baselines_below_them_unranked() -> None:
+    runs = [answering("chance", "plum"), answering("weak", "kiwi"), answering("oracle", "apple, pear")]
+    runs += [answering("human:ben", "plum"), answering("human:anna", "apple, pear")]
+    made = report(*runs, answering("strong", "apple, pear"), answering("middle", "apple"))
+    (board,), (section,) = made.boards, made.sections
+    order = ["strong", "middle", "weak", "human:anna", "human:ben", "oracle", "chance"]
+    assert [row[0].text for row in board.table.rows] == order
+    assert board.unranked == 4
+    assert [row[0].text for row in section.metrics[0].rows] == order
+    assert [row[0].text for row in section.metrics[1].rows] == ["strong", "middle"], "people are no model's next"
+    assert section.answers[0].text == "strong"
+
+
+def test_a_gap_is_told_with_the_next_model_and_how_sure_it_is() -> None:
+    (board,) = report(answering("strong", "apple, pear"), answering("weak", "kiwi"), answering("as weak", "fig")).boards
+    strong, weak, last = (row[1] for row in board.table.rows)
+    assert strong.gap is not None
+    assert (strong.gap.below, strong.gap.difference, strong.gap.better, strong.gap.worse) == ("weak", 1.0, 10, 0)
+    assert strong.gap.p < 0.05
+    assert weak.gap is not None
+    assert (weak.gap.below, weak.gap.p) == ("as weak", 1.0)
+    assert last.gap is None
+
+
+def test_models_without_a_task_come_after_those_with_all_and_have_no_mean_rank() -> None:
+    everywhere = [answering("whole", "apple"), answering("whole", "apple", task=Seed())]
+    partial = answering("partial", "apple, pear")
+    everywhere[1] = replace(everywhere[1], folder=everywhere[1].folder / "seed")
+    (board,) = report(*everywhere, partial).boards
+    assert [column.name for column in board.table.columns][:2] == ["model", "mean rank"]
+    assert [[cell.text for cell in row[:2]] for row in board.table.rows] == [["whole", "1.50"], ["partial", "–"]]
+    assert board.table.rows[1][1].notes == ("1 of 2 tasks",)
+
+
+def ranged(name: str, answer: str, low: float, high: float, task: Fruit) -> ScoredRun:
+    """A run with an interval of its primary metric."""
+    run = answering(name, answer, task=task)
+    metrics = {
+        name: metric.model_copy(update={"low": low, "high": high}) for name, metric in run.results.metrics.items()
+    }
+    return replace(run, folder=run.folder / task.name, results=run.results.model_copy(update={"metrics": metrics}))
+
+
+def test_models_stand_by_the_mean_of_ranks_that_overlapping_intervals_share_never_by_a_mean_of_metrics() -> None:
+    runs = []
+    for task in (Fruit(), Seed()):
+        runs += [ranged("good", "apple, pear", 0.8, 1.0, task), ranged("close", "apple", 0.5, 0.9, task)]
+        runs += [ranged("far", "kiwi", 0.0, 0.4, task), ranged("chance", "kiwi", 0.0, 0.1, task)]
+    (board,) = report(*reversed(runs)).boards
+    assert [[cell.text for cell in row[:2]] for row in board.table.rows] == [
+        *(["good", "1.00"], ["close", "1.00"], ["far", "3.00"]),
+        ["chance", "–"],
+    ]
+    assert board.table.rows[-1][1].notes == (), "a baseline lacks no task"
+
+
+def test_coverage_is_told_only_where_it_is_incomplete() -> None:
+    runs = {"whole": answering("whole", "apple"), "cut": answering("cut", "apple", left_out=4)}
+    board = leaderboard("garden", "Garden", [TaskStanding("garden / fruit", runs)], Analyses())
+    whole, cut = (row[1] for row in board.table.rows)
+    assert (whole.notes, whole.warn) == ((), False)
+    assert (cut.notes, cut.warn) == (("12 of 20 samples scored",), True)
+
+
+def test_a_breakdown_is_shown_once_and_not_with_one_example_a_row() -> None:
+    run = answering("one", "apple")
+    all_groups = key_groups(["one"], [run], [analyse([run], compare=False).breakdowns[run.folder]])
+    # `activities` cut the examples as `preparation` does.
+    assert [groups.key for groups in all_groups] == ["preparation"]
+    few = answering("one", "apple", MadeExamples(2))
+    assert key_groups(["one"], [few], [analyse([few], compare=False).breakdowns[few.folder]]) == []
+
+
+def of(examples: int, **means: float) -> dict[str, Breakdown]:
+    """A group of examples, and the figure of each model on it."""
+    metrics = {name: MetricValue(mean=mean, std=None, repetitions=[mean]) for name, mean in means.items()}
+    return {name: Breakdown(examples=examples, metric=metric) for name, metric in metrics.items()}
+
+
+def test_what_separates_models_is_weighed_by_examples_and_leaves_single_ones_out() -> None:
+    values = {"x": of(3, a=0.5, b=0.5), "y": of(9, a=0.9, b=0.5), "z": of(1, a=1.0, b=0.0)}
+    assert abs(separation(values, ["a", "b"]) - 9 * 0.4 / 12) < 1e-12
+    assert abs(separation(values, ["a"]) - 0.4) < 1e-12
+
+
+def test_metrics_of_a_breakdown_lead_to_their_samples() -> None:
+    table = breakdown_table(KeyGroups("kind", {"a b": of(2, one=0.5)}, 0), ["one", "two"], "f1")
+    assert table.rows[0][2].query == (("key", "kind"), ("value", "a b"), ("model", "one"))
+    assert [cell.text for cell in table.rows[0]] == ["a b", "2", "0.500", "–"]
+
+
+def test_a_part_of_a_set_counts_in_no_mean_rank() -> None:
+    def of_seed(name: str, answer: str) -> ScoredRun:
+        run = answering(name, answer, task=Seed())
+        dataset = run.results.dataset.model_copy(update={"part": PartInfo(words="some", asked=10, of=20)})
+        results = run.results.model_copy(update={"dataset": dataset})
+        return replace(run, results=results, folder=run.folder / "seed")
+
+    whole = [answering("strong", "apple, pear"), answering("weak", "apple")]
+    (board,) = report(*whole, of_seed("strong", "kiwi")).boards
+    assert "mean rank" not in [column.name for column in board.table.columns]
+    assert [row[0].text for row in board.table.rows] == ["strong", "weak"]

@@ -4,7 +4,7 @@ import io
 import os
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.core.task import FrameRef
-from barista_bench.data import shared_frames as media
-from barista_bench.data.shared_frames import FrameStore, StageClock, decode_image, size_of_images
+from barista_bench.data import shared_frames as media, stored_images
+from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
+from barista_bench.data.stored_images import decode_image
 from barista_bench.errors import DataError, VideoError
-from barista_bench.media.lazy_frames import LazyFrames, decode_count
+from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.media.video import close_readers
 from barista_bench.runs.ask.prefetch import decode_ahead
 from tests.video_samples import HEIGHT, WIDTH, X264, decode_in_order, render
@@ -115,7 +116,9 @@ def test_pixels_are_the_same_with_any_cache_plan_order_and_number_of_workers(
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-def test_each_frame_is_decoded_once_for_all_that_want_it(root: Path, workers: int) -> None:
+def test_each_frame_is_decoded_once_for_all_that_want_it(
+    root: Path, workers: int, decode_count: Callable[[], int]
+) -> None:
     rng = random.Random(3)
     requests = sorted((rng.choice("ab"), sorted(rng.choices(range(FRAMES), k=3))) for _ in range(60))
     wanted = {frame for video, indices in requests for frame in refs(video, indices)}
@@ -228,7 +231,7 @@ def test_a_file_that_was_replaced_is_decoded_anew(root: Path, tmp_path: Path) ->
 
 
 def test_frames_of_one_example_beyond_the_memory_bound_are_refused_before_they_are_decoded(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch, decode_count: Callable[[], int]
 ) -> None:
     monkeypatch.setattr(media, "MAX_EXAMPLE_BYTES", 3 * FRAME_BYTES)
     before = decode_count()
@@ -323,7 +326,7 @@ def test_an_image_that_claims_to_be_huge_is_refused_undecoded(monkeypatch: pytes
     data[start : start + 4] = b"\xff\xff\xff\xff"  # 65535 x 65535
     with pytest.raises(DataError, match="x: "):
         decode_image(bytes(data), "x")
-    monkeypatch.setattr(media, "MAX_IMAGE_PIXELS", 64 * 48 - 1)
+    monkeypatch.setattr(stored_images, "MAX_IMAGE_PIXELS", 64 * 48 - 1)
     with pytest.raises(DataError, match="x: image of 64x48 pixels refused"):
         decode_image(jpeg(1), "x")
 

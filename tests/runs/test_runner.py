@@ -10,7 +10,8 @@ import pytest
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
-from barista_bench.data.dataset import BuiltExamples, LoadedExample
+from barista_bench.data.dataset import BuiltExamples
+from barista_bench.data.loaded_example import LoadedExample
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.log.sample_log import read_records
@@ -338,11 +339,6 @@ def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(
     session = run(dataset, tmp_path, limit=3, repetitions=1)
     assert (session.asked, session.failed) == (0, 3)
     assert "the model returned" in session.first_failure
-
-
-def test_a_task_that_is_not_there_is_named(dataset: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no task"):
-        run(dataset, tmp_path / "run", task="relation")
 
 
 def test_the_log_can_be_scored_while_samples_are_missing(dataset: Path, tmp_path: Path, use: Use) -> None:

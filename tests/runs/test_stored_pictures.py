@@ -12,8 +12,10 @@ from PIL import Image
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.task import FrameRef
-from barista_bench.data.dataset import ExampleSet, LoadedExample, open_examples
-from barista_bench.data.shared_frames import FrameStore, StageClock, encode_image, open_image, size_of_images
+from barista_bench.data.dataset import ExampleSet, open_examples
+from barista_bench.data.loaded_example import LoadedExample
+from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
+from barista_bench.data.stored_images import encode_image, open_image
 from barista_bench.errors import DataError
 from barista_bench.models import Request
 from barista_bench.models.ablations import ablate

@@ -7,7 +7,8 @@ from hypothesis.extra import numpy as numpy_strategies
 from pycocotools import mask as coco_mask
 
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask, masks as masks_module
-from barista_bench.scene_graph.masks import encode_object_map, mask_ious, run_problems
+from barista_bench.scene_graph.masks import mask_ious, run_problems
+from barista_bench.scene_graph.shapes import masks_of_labels
 from tests.metrics.conftest import least_cpu
 
 masks = numpy_strategies.arrays(np.bool_, st.tuples(st.integers(1, 40), st.integers(1, 40)))
@@ -36,7 +37,7 @@ def test_an_object_map_gives_each_object_the_mask_that_pycocotools_gives_it(smal
     for owner in np.unique(owners[owners > 0]).tolist():
         theirs = coco_mask.encode(np.asfortranarray(owners == owner, dtype=np.uint8))
         expected[owner] = Rle(theirs["counts"].decode(), owners.shape)
-    assert encode_object_map(owners) == expected
+    assert masks_of_labels(owners) == expected
 
 
 def test_numbers_written_longer_than_they_need_be_are_decoded() -> None:

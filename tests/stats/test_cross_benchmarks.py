@@ -97,5 +97,5 @@ def test_the_report_has_the_tables_and_a_curve_for_all_benchmarks_with_graphs(bl
     curves = list(difficulty_tables([{"blind": run} for run in blind]))
     assert {table.title for table in curves} <= set(titles)
     benchmarks = {column.name for table in curves for column in table.columns[1:]}
-    assert benchmarks >= {"handyvqa", "tog_bench", "egocot", "vista"}
+    assert benchmarks >= {"barista", "handyvqa", "tog_bench", "egocot", "vista"}
     assert any(name.startswith("difficulty_by") for name in report_figures(report))

@@ -185,21 +185,6 @@ def test_an_edge_counts_the_objects_and_frames_that_two_tasks_share(scored: Runs
     assert edge.low < edge.odds_ratio < edge.high
 
 
-def test_errors_that_go_together_have_an_odds_ratio_above_one(scored: Runs) -> None:
-    """The same answers under two names: an error of one is an error of the other."""
-    run = scored["weak", "hand_object"]
-
-    class Again(type(run.task)):  # type: ignore[misc]
-        name = "again"
-
-    graph = propagation([run, replace(run, task=Again(run.task.prompts))])
-    assert {(e.source, e.target) for e in graph.edges} == {("hand_object", "again"), ("again", "hand_object")}
-    for edge in graph.edges:
-        assert edge.source_only == edge.target_only == 0
-        assert edge.low is not None
-        assert edge.low > 1
-
-
 def test_a_task_that_always_errs_tells_nothing_of_another() -> None:
     always = np.array([11.0, 0, 3, 0])
     assert np.isnan(odds_ratio(always))
@@ -216,16 +201,6 @@ def test_a_few_telling_videos_are_no_certainty() -> None:
     assert edge.odds_ratio > 100
     assert edge.low is not None
     assert edge.low < 1
-
-
-def test_a_model_that_knows_nothing_has_edges_without_an_odds_ratio(scored: Runs) -> None:
-    graph = propagation([scored["chance", "grounding"], scored["chance", "relations"]])
-    assert graph.edges
-    for edge in graph.edges:
-        defined = min(edge.both + edge.source_only, edge.target_only + edge.neither) > 0
-        defined &= min(edge.both + edge.target_only, edge.source_only + edge.neither) > 0
-        assert (edge.odds_ratio is not None) == defined
-        assert defined or edge.low is None
 
 
 def test_a_graph_is_of_one_model_and_sources_choose_its_edges(scored: Runs) -> None:

@@ -11,10 +11,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, decisions_of_graph
-from barista_bench.annotate.project import Project, TrackIndex, open_project, writing
+from barista_bench.annotate.converting import decisions_of_graph
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
+from barista_bench.annotate.project import Project, open_project, writing
 from barista_bench.annotate.records import LayerAttribute, Layers, ProposalsFile, Split, TrackLine
 from barista_bench.annotate.running import run_video
+from barista_bench.annotate.track_index import TrackIndex
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
 from barista_bench.studio.server import MAX_BODY

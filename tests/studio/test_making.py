@@ -112,26 +112,6 @@ def test_without_a_folder_nothing_can_be_run_sent_or_opened(small_release: Path,
         assert (started[0], sent[0], anna.answer("/api/open", {"path": "."})[0]) == (404, 404, 404)
 
 
-NEW = (
-    ("/api/jobs/start", {"step": "mini", "values": {"out": "kitchen"}}),
-    ("/api/jobs/cancel", {"job": 1}),
-    ("/api/open", {"path": "graphs"}),
-    ("/api/upload?folder=videos&name=a.mp4", b"video"),
-)
-
-
-def test_the_new_ways_in_are_guarded_as_all_others(anna: Visitor, folder: Path) -> None:
-    for path, body in NEW:
-        assert anna.answer(path, body, Cookie="")[0] == 403
-        assert anna.answer(path, body, Origin="http://evil.example")[0] == 403
-        assert anna.answer(path, body, Origin="")[0] == 403
-        assert anna.answer(path, body, Host="evil.example")[0] == 403
-        assert anna.answer(path, body, Sec_Fetch_Site="cross-site")[0] == 403
-        assert anna.answer(path)[0] == 405
-    assert anna.json("/api/jobs")["jobs"] == []
-    assert sorted(path.name for path in folder.iterdir()) == ["graphs", "out"]
-
-
 @pytest.mark.parametrize("path", ["/etc", "../secret", "out", "..", "graphs/../../secret", "", "nowhere"])
 def test_nothing_outside_of_the_folder_is_opened(anna: Visitor, path: str) -> None:
     assert anna.answer("/api/open", {"path": path})[0] == 400

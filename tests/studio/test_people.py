@@ -18,9 +18,10 @@ from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.task import Example
-from barista_bench.data.dataset import ExampleSet, LoadedExample
+from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
+from barista_bench.data.loaded_example import LoadedExample
 from barista_bench.errors import ConfigError
 from barista_bench.judging.human import human_agreement, read_ratings
 from barista_bench.judging.scoring import all_judged

@@ -1,8 +1,6 @@
 """How much work is a real clip? A scripted person draws its masks by mouse and keys; the truth stands in for eyes.
 
-Actions are presses of keys, clicks and drags. Seconds are those of the keystroke-level model (Card, Moran, Newell: CACM
-1980): a key .28, pointing 1.1, a press or release of the button .1, a hand from mouse to keys or back .4, thinking of a
-step 1.35. What the machine takes is not among them.
+Actions are presses of keys, clicks and drags.
 """
 
 import re
@@ -42,29 +40,19 @@ class Person:
     page: Page
     size: tuple[int, int]
     actions: int = 0
-    seconds: float = 0.0
-    at_mouse: bool = True
-
-    def _step(self, seconds: float, *, by_mouse: bool) -> None:
-        self.actions += 1
-        self.seconds += seconds + 0.4 * (by_mouse != self.at_mouse)
-        self.at_mouse = by_mouse
-
-    def think(self) -> None:
-        self.seconds += 1.35
 
     def keys(self, *names: str) -> None:
         for name in names:
-            self._step(0.28, by_mouse=False)
+            self.actions += 1
             self.page.keyboard.press(name)
 
     def click(self, what: Locator) -> None:
-        self._step(1.3, by_mouse=True)
+        self.actions += 1
         what.click()
 
     def drag(self, points: list[Point], *, button: str = "left") -> None:
         """Through pixels of the frame; of one point a click."""
-        self._step(1.3 + 1.1 * (len(points) > 1), by_mouse=True)
+        self.actions += 1
         box = self.page.locator(".picture canvas").first.bounding_box()
         assert box
         across = box["width"] / self.size[0]
@@ -76,7 +64,7 @@ class Person:
         self.page.mouse.up(button=button)  # type: ignore[arg-type]
 
     def drag_lane(self, lane: Locator, start_share: float, end_share: float) -> None:
-        self._step(2.4, by_mouse=True)
+        self.actions += 1
         box = lane.bounding_box()
         assert box
         self.page.mouse.move(box["x"] + start_share * box["width"], box["y"] + 5)
@@ -133,7 +121,6 @@ def changing(video: VideoFiles, frame: int) -> Iterator[None]:
 
 def new_object(person: Person, video: VideoFiles, frame: int, category: str, truth: Mask) -> None:
     """By its first letters and a box."""
-    person.think()
     person.keys("o", *SHORT[category], "Enter")
     ys, xs = np.where(truth)
     with changing(video, frame):
@@ -159,7 +146,6 @@ def correct(person: Person, video: VideoFiles, frame: int, name: str, truth: Mas
         mask = drawn(video, frame)[name]
         if iou(mask, truth) >= GOOD:
             return
-        person.think()
         if number == 0 and not is_chosen:
             things = page.locator(".facts-list .thing")
             expect(things.and_(page.get_by_title(name, exact=True))).to_be_visible(timeout=300_000)
@@ -175,18 +161,15 @@ def correct(person: Person, video: VideoFiles, frame: int, name: str, truth: Mas
 def state_what_holds(person: Person) -> None:
     """Three relations that geometry proposes, and an activity."""
     page = person.page
-    person.think()
     person.keys("S")
     offers = page.get_by_role("button", name=re.compile("^accept .*geometry"))
     for _ in range(RELATIONS):
-        person.think()
         offer = offers.first.get_attribute("aria-label") or ""
         with page.expect_response("**/api/project/accept", timeout=300_000):
             person.click(offers.first)
         expect(page.get_by_role("button", name=offer, exact=True)).to_have_count(0, timeout=300_000)
         expect(page.locator("#status")).to_have_text("accepted: statements", timeout=300_000)
         at_rest(page)
-    person.think()
     person.click(page.get_by_label("name", exact=True))
     with page.expect_response("**/api/project/accept", timeout=300_000):
         person.keys(*"pour coffee", "Enter")
@@ -204,7 +187,6 @@ def test_a_clip_of_ten_seconds_takes_few_actions_and_its_masks_are_good(
     with annotating(project.folder, route=f"#/project/{CLIP}") as page:
         person = Person(page, (video.source.width, video.source.height))
         at_frame(page, 0)
-        person.think()
         person.drag_lane(
             page.locator(".line").filter(has=page.get_by_title("hands touch things")).locator(".lane"), 0, 1
         )
@@ -242,7 +224,7 @@ def test_a_clip_of_ten_seconds_takes_few_actions_and_its_masks_are_good(
         if name == known[category]
     ]
     print(f"{len(asked)} keyframes, {len(scores)} masks, mean IoU {np.mean(scores):.3f}, least {min(scores):.3f}")
-    print(f"{person.actions} actions, {person.seconds:.0f} s by the keystroke-level model")
+    print(f"{person.actions} actions")
     assert np.mean(scores) >= GOOD
     assert person.actions <= 120
     graphs = tmp_path / "graphs"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from barista_bench.benchmarks.vista import TASKS, open_release
 from barista_bench.benchmarks.vista.matching import All, Minecraft
@@ -79,10 +80,21 @@ def test_a_model_that_has_scored_the_descriptions_is_asked_nothing_more() -> Non
     prompt = TASK.follow_up(example(), ("1. A hand lifts {summaries}.",), BOXES)
     assert prompt is not None
     assert "1. A hand lifts {summaries}." in prompt.as_text(), "what a model says is not a template"
-    assert TASK.follow_up(example(), ("described", "scored"), BOXES) is None
+    assert TASK.follow_up(example(), ("described", "compared", "scored"), BOXES) is None
     scores = write_scores({"a": 0.3, "b": 0.2, "c": 0.1})
     assert TASK.follow_up(example(), (scores,), BOXES) is None
     assert TASK.follow_up(example(), (write_scores({"a": 0.3}),), BOXES) is not None
+
+
+def test_a_model_that_writes_is_shown_16_of_32_frames_and_told_so() -> None:
+    asked = example(frames=32)
+    prompt = TASK.prompt(asked, BOXES)
+    assert prompt.image_count == 16
+    assert "16 frames" in prompt.as_text()
+    pictures = [Image.new("RGB", (2, 2), (at, 0, 0)) for at in range(32)]
+    shown = [picture.getpixel((0, 0))[0] for picture in TASK.displayed_images(asked, pictures)]  # type: ignore[index]
+    assert (shown[0], shown[-1], len(shown)) == (0, 31, 16)
+    assert list(TASK.image_frames(asked)) == shown
 
 
 def test_minecraft_asked_as_the_paper_did_is_answered_in_one_conversation_on_its_own_scale() -> None:

@@ -74,7 +74,7 @@ def test_a_model_that_writes_is_asked_in_two_conversations() -> None:
 
     model = Shown(written)
     reward = VideoReward(model, TEXTS, EPISODES, frames=4)
-    assert [len(request.images) for request in model.requests] == [4, 0] * 4
+    assert [len(request.images) for request in model.requests] == [4, 0, 0] * 4
     assert "A hand lifts a cup." in model.requests[-1].prompt.as_text()
     assert "- (summary_2) somebody wipes the tray" in model.requests[-1].prompt.as_text()
     model.answer = lambda request: "no scores" if request.images else "Final Scores\n- (summary_1) 5"

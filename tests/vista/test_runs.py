@@ -8,6 +8,8 @@ from barista_bench.api import evaluate
 from barista_bench.benchmarks.vista import TASKS, counts, open_release
 from barista_bench.data.folder import build
 from barista_bench.reporting import write_report
+from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.opening import open_questions
 from barista_bench.stats import breakdown, breakdown_keys
 from tests.conftest import MadeOnce
 
@@ -31,6 +33,18 @@ def test_every_environment_is_a_config_with_a_row_for_every_entry(mini: Path, da
     assert {"problem_set", "level", "type", "environment", "sequence_length"} <= row["metadata"].keys()
     assert len(row["inputs"]["labels"]) == len(row["inputs"]["descriptions"]) > 1
     assert set(row["target"]["labels"]) <= set(row["inputs"]["labels"])
+
+
+@pytest.mark.parametrize(
+    ("model", "option", "shown"),
+    [("dual:x", (), 32), ("text_only:dual:x", (), 32), ("dual:x", ("shown_frames=8",), 8), ("served:x", (), 16)],
+)
+def test_a_dual_encoder_sees_32_frames_unless_told_otherwise(
+    dataset: Path, tmp_path: Path, model: str, option: tuple[str, ...], shown: int
+) -> None:
+    config = RunConfig(data=str(dataset), out=tmp_path, benchmark="vista", task=["all"], model=model, option=option)
+    (opened,) = open_questions(config)
+    assert opened.task.chosen["shown_frames"] == shown
 
 
 def test_a_report_shows_the_counterparts_of_the_papers_metrics(dataset: Path, tmp_path: Path) -> None:

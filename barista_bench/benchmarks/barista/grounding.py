@@ -63,8 +63,6 @@ Boxes = list[PixelBox]
 
 
 class GroundingInputs(Inputs):
-    """The frame's size is in pixels."""
-
     phrase: str
     category: str
     frame_width: int
@@ -169,10 +167,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
                     yield Candidate(video.video_id, frame, category, place, tuple(filter(None, counts)))
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: GroundingSampling) -> str | None:
-        """Return a reason why annotation may be incomplete on the frame, or None.
-
-        Annotation may lack objects of the category, or facts that distinguish them.
-        """
+        """Return why annotation may lack objects of the category, or facts that distinguish them; None otherwise."""
         span = candidate.frame, candidate.frame + 1
         if not video.coverage.covers_category(candidate.group, *span):
             return "its source does not mark everything of the category there"
@@ -238,10 +233,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return GroundingInputs.of(example).category
 
     def true_boxes(self, example: Example) -> Boxes:
-        """Return the true boxes in pixels.
-
-        Boxes are converted from the frozen grid, or are as annotated under the paper's protocol (paper, A.1).
-        """
+        """Return boxes in pixels: of the frozen grid, or as annotated under the paper's protocol (paper, A.1)."""
         target = GroundingTarget.of(example)
         if self.follows_paper:
             return require_annotated(target.boxes, "boxes", example.example_id)
@@ -250,10 +242,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
 
 @remember
 def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
-    """Return the usual boxes of each category on the grid of 0..1000.
-
-    The empty name has the usual boxes of all categories together.
-    """
+    """Return the usual boxes of each category on the grid of 0..1000, and of all categories under the empty name."""
     by_category: dict[str, list[Boxes]] = defaultdict(list)
     for example in examples:
         target = GroundingTarget.of(example)

@@ -32,7 +32,7 @@ from barista_bench.benchmarks.egocot.items import (
 from barista_bench.benchmarks.kinds.spans import read_seconds
 from barista_bench.benchmarks.release_records import PlacedRecord, convert_record, elements, kind_of, read_each
 from barista_bench.errors import RecordError
-from barista_bench.files.reading import valid_video_id
+from barista_bench.files.paths import valid_video_id
 from barista_bench.files.text_out import make_printable
 from barista_bench.scene_graph import ProblemLog
 

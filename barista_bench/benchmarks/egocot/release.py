@@ -46,7 +46,7 @@ from barista_bench.benchmarks.release_records import (
     read_values,
 )
 from barista_bench.errors import RecordError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.files.text_out import make_printable
 from barista_bench.scene_graph import ProblemLog
 

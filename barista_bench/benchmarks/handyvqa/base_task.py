@@ -24,7 +24,7 @@ from barista_bench.core.example import Inputs, Int64, Metadata, SkippedExample, 
 from barista_bench.core.options import EvenSampling, Option
 from barista_bench.core.task import Example, FrameRef
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame
 from barista_bench.media.video.readers import VideoFacts, video_facts
 
@@ -39,9 +39,12 @@ MAX_SIDE = Option(
 
 
 class QuestionMetadata(Metadata):
-    """The keys that analysis groups by. `n_frames` is None if the shown frames are unknown."""
+    """The keys that analysis groups by. `n_frames` is None if the shown frames are unknown, and `scenario` if the
+    record has none.
+    """
 
     split: str
+    scenario: str | None
     category: str
     n_options: int
     n_correct: int
@@ -175,6 +178,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
             target=target,
             metadata=QuestionMetadata(
                 split=question.split,
+                scenario=question.scenario,
                 category=cls.name,
                 n_options=len(question.options),
                 n_correct=len(question.correct),

@@ -150,7 +150,7 @@ class RightOptions(Target):
 class OptionsTask(ChoiceTask, HandyvqaTask):
     """A category of multiple-choice questions."""
 
-    version = 4
+    version = 5
     options: ClassVar[Mapping[str, Option]] = {**HandyvqaTask.options, "reading": READING}
     takes_several: ClassVar[bool] = False
     decided_by = None  # accuracy leaves out unanswered questions

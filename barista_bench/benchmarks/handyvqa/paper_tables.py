@@ -8,11 +8,11 @@ drawn together.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import pairwise, product
 from math import dist
 from operator import itemgetter
 from statistics import fmean
@@ -25,6 +25,7 @@ from barista_bench.benchmarks.handyvqa.release import MCQ_CATEGORIES, RVOS_CATEG
 from barista_bench.benchmarks.handyvqa.segmentation import SegmentationTarget
 from barista_bench.benchmarks.kinds.masks import frame_masks
 from barista_bench.core.model_samples import ModelSamples
+from barista_bench.core.options import OptionValue
 from barista_bench.core.resampling import ResampledRun, metric_interval, metrics_of_units
 from barista_bench.core.task import Example
 from barista_bench.scene_graph import Rle, decode_mask
@@ -50,20 +51,27 @@ class ScoredTask:
     def metrics(self) -> RangedMetrics:
         return mean_metrics([self])
 
-    @property
-    def frames(self) -> int:
-        """Return the largest number of frames per example; 0 if the shown frames are unknown."""
+    @cached_property
+    def settings(self) -> dict[str, OptionValue]:
+        """Return the settings that differ from the default, by name, and the largest number of `frames`, if known."""
         counts = [sample.example.metadata.get("n_frames") for run in self.samples.repetitions for sample in run]
-        return max((count for count in counts if isinstance(count, int)), default=0)
+        most = max((count for count in counts if isinstance(count, int)), default=None)
+        task = self.samples.task
+        changed = {name: value for name, value in task.chosen.items() if value != task.options[name].default}
+        settings = {**({"frames": most} if most else {}), **changed}
+        for name in ("frames", "max_side"):  # those of `run` apply to what the set and the task's option show
+            limit, value = self.samples.settings.get(name), settings.get(name)
+            if isinstance(limit, int):
+                settings[name] = min(limit, value) if isinstance(value, int) else limit
+        return settings
 
-    @property
-    def settings(self) -> str:
-        """Return the number of shown frames, and the options whose values are not the default."""
-        settings = [f"{self.frames} frames"] if self.frames else []
-        for name, value in self.samples.task.chosen.items():
-            if value != self.samples.task.options[name].default:
-                settings.append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
-        return ", ".join(settings)
+    def settings_text(self, without: str = "") -> str:
+        """Return the settings in words, all or all but one."""
+        texts = {
+            name: f"{value} frames" if name == "frames" else f"{name}={str(value).lower() if value is True else value}"
+            for name, value in self.settings.items()
+        }
+        return ", ".join(text for name, text in texts.items() if name != without)
 
     def by_option_count(self) -> dict[int, ScoredTask]:
         """Return the samples by the number of options of the question, fewest first. Only numbers that occur in every
@@ -130,7 +138,7 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     tables: list[Table] = []
     if choice:
         tables += [_choice_table(choice, *wording) for wording in _CHOICE_TABLES]
-        tables += [*_option_tables(choice), *_frame_charts(choice)]
+        tables += [*_option_tables(choice), *_charts(choice)]
     if masks:
         tables.append(_mask_table(masks))
     return tables
@@ -161,7 +169,7 @@ def _rows(tasks: Iterable[ScoredTask]) -> list[_TableRow]:
     """Return a row for each model and settings. Of several equal runs, the first counts."""
     rows: dict[tuple[str, str], _TableRow] = {}
     for task in tasks:
-        key = task.samples.model, task.settings
+        key = task.samples.model, task.settings_text()
         rows.setdefault(key, _TableRow(*key)).tasks.setdefault(task.samples.task.name, task)
     return list(rows.values())
 
@@ -203,26 +211,33 @@ def _option_tables(rows: list[_TableRow]) -> list[Table]:
     return tables
 
 
-def _frame_charts(rows: list[_TableRow]) -> list[Table]:
-    """Return figures 3 and 4: scores by shown frames, with a line for each model. They need runs with different
-    frames.
+_FIGURES = (
+    ("Figure 3: average accuracy except Objects", "accuracy", SINGLE),
+    ("Figure 4: average precision for Objects", "average_precision", ("objects",)),
+)
+_AXES = (("frames", "frames shown", ""), ("max_side", "longer side of a frame in pixels", ", by resolution"))
+"""(setting, label of the axis, end of the title)"""
+
+
+def _charts(rows: list[_TableRow]) -> list[Table]:
+    """Return figures 3 and 4: scores by shown frames and by resolution, with a line for each model.
+
+    They need runs with different frames, or with different values of `max_side`.
     """
     charts = []
-    wordings = (
-        ("Figure 3: average accuracy except Objects", "accuracy", SINGLE),
-        ("Figure 4: average precision for Objects", "average_precision", ("objects",)),
-    )
-    for title, metric, names in wordings:
+    for (setting, axis, ending), (title, metric, names) in product(_AXES, _FIGURES):
         lines: dict[str, dict[int, Value]] = defaultdict(dict)
         for row in rows:
             value = row.averages.get(metric) if names == SINGLE else row.metric("objects", metric)
-            frames = {row.tasks[name].frames for name in names if name in row.tasks}
-            if value is None or len(frames) != 1 or not max(frames):
+            tasks = [row.tasks[name] for name in names if name in row.tasks]
+            x_values = {task.settings.get(setting) for task in tasks}
+            x = x_values.pop() if len(x_values) == 1 else None
+            if value is None or not isinstance(x, int):
                 continue
-            other_settings = ", ".join(word for word in row.settings.split(", ") if not word.endswith(" frames"))
-            lines[f"{row.model} ({other_settings})" if other_settings else row.model][max(frames)] = value
-        if len({count for points in lines.values() for count in points}) > 1:
-            charts.append(chart(title, "frames shown", words(metric), lines))
+            name, other_settings = tasks[0].samples.name or row.model, tasks[0].settings_text(without=setting)
+            lines[f"{name} ({other_settings})" if other_settings else name].setdefault(x, value)
+        if len({x for points in lines.values() for x in points}) > 1:
+            charts.append(chart(f"{title}{ending}", axis, words(metric), lines))
     return charts
 
 
@@ -241,8 +256,20 @@ Examples = Mapping[str, Sequence[Example]]
 
 
 def set_tables(examples: Examples) -> list[Table]:
-    """Return tables 2 and 3, if there are examples for them."""
-    return [table for table in (_questions_table(examples), _regions_table(examples)) if table.rows]
+    """Return tables 2 and 3 and figure 2, if there are examples for them."""
+    tables = (_questions_table(examples), _regions_table(examples), _scenario_chart(examples))
+    return [table for table in tables if table.rows]
+
+
+def _scenario_chart(examples: Examples) -> Table:
+    scenarios = Counter(
+        str(scenario)
+        for name in MCQ_CATEGORIES
+        for example in examples.get(name, ())
+        if (scenario := example.metadata.get("scenario")) is not None
+    )
+    counts: dict[str, Value] = dict(scenarios.most_common())
+    return chart("Figure 2: questions by scenario", "scenario", "questions", {"questions": counts}, "bar")
 
 
 def _questions_table(examples: Examples) -> Table:

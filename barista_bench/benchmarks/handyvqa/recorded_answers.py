@@ -45,7 +45,7 @@ from barista_bench.benchmarks.handyvqa.segmentation import MASK_TASKS, Segmentat
 from barista_bench.benchmarks.kinds.masks import FrameMask, write_masks
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 from barista_bench.media.video.frame_folder import check_size
 from barista_bench.scene_graph import Problem, Rle, encode_mask
 

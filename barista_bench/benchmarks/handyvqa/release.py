@@ -36,7 +36,7 @@ from barista_bench.benchmarks.release_records import (
     read_values,
 )
 from barista_bench.errors import DataError, RecordError
-from barista_bench.files.reading import confine, name_problem
+from barista_bench.files.paths import confine, name_problem
 from barista_bench.media.video.frame_folder import natural_key
 from barista_bench.scene_graph import Problem, ProblemLog, Rle
 
@@ -44,6 +44,8 @@ MCQ_CATEGORIES = ("action", "process", "location", "state", "parts", "objects")
 RVOS_CATEGORIES = ("rvos_objects", "rvos_parts")
 CATEGORIES = MCQ_CATEGORIES + RVOS_CATEGORIES
 
+TEST = "test"
+"""The split of records that name none."""
 MAX_OPTIONS = 1000
 """Maximum number of options. The benchmark has 5 to 11, and answers can name only the first 26, by letters."""
 MAX_ITEMS = 200_000
@@ -103,7 +105,8 @@ class ItemRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: Text | None = None
     category: str | None = None
     clip: ClipRecord | None = None
-    split: Text = "test"
+    split: Text = TEST
+    scenario: Text | None = None
     annotated: Annotated[list[AnnotatedRecord], Meta(max_length=MAX_ANNOTATED)] = []
 
 
@@ -185,6 +188,7 @@ class HandyvqaQuestion:
     options: tuple[str, ...]
     correct: tuple[int, ...]
     split: str
+    scenario: str | None
     clip: QuestionClip | None
     annotated: tuple[AnnotatedFrame, ...]
     file: str
@@ -319,6 +323,7 @@ def _checked_question(record: RecordInFile[ItemRecord], log: ProblemLog) -> Hand
         options=tuple(option.strip() for option in content.options),
         correct=tuple(sorted({index for index in indices if 0 <= index < len(content.options)})),
         split=content.split,
+        scenario=content.scenario,
         clip=None if content.clip is None else _checked_clip(content.clip),
         annotated=_annotated_frames(content) if has_masks else (),
         file=record.file,

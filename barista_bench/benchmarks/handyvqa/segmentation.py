@@ -5,14 +5,16 @@ averaged over all annotated frames of all questions. Several right options of on
 their masks. If a readable answer has no mask for a frame, the mask counts as empty. Without a readable answer, each
 frame scores 0.
 
-Two options give the paper's three settings. `mode=sequential` (default) shows the complete clip, and `mode=frame_wise`
+Three options give the paper's settings. `mode=sequential` (default) shows the complete clip, and `mode=frame_wise`
 shows only the annotated frames. `truth_options` gives the model the names of the right options instead of the question.
+`options_from` gives it the names of the options that another model chose, which is the paper's two-stage setting. If
+that model chose nothing readable, the example is not asked and counts as unanswered.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -45,7 +47,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
-from barista_bench.core.prompt import Prompt
+from barista_bench.core.prompt import Prompt, PromptTexts
 from barista_bench.core.statistics import Metrics, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import (
     AnswerFailure,
@@ -59,9 +61,12 @@ from barista_bench.core.task import (
     Scored,
     evidence_objects,
 )
-from barista_bench.errors import DataError
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph.release import PixelCount
 
+MASKS = "rvos_"
+"""Begins the names of these tasks, and the ids of their generated questions. The task or question with options follows.
+"""
 MAX_CLIP = 2**16
 """Maximum number of frames of a clip."""
 PRIOR_EXAMPLES = 200
@@ -96,7 +101,7 @@ class SegmentationTarget(Target):
 class SegmentationTask(HandyvqaTask):
     """A category of questions whose answers are masks."""
 
-    version = 3
+    version = 4
     primary = "J_and_F"
     primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours."
     sample_score = "J_and_F"
@@ -116,7 +121,20 @@ class SegmentationTask(HandyvqaTask):
             help="whether the right options are named to the model, instead of the question",
             changes="prompt",
         ),
+        "options_from": Option(
+            default=None,
+            help="run folder of the same questions with options: the options that it answered are named to the model",
+            changes="prompt",
+            kind=str,
+            is_added=True,
+            names_run=True,
+        ),
     }
+
+    def __init__(self, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None) -> None:
+        super().__init__(prompts, options=options)
+        if self.chosen["truth_options"] and self.chosen["options_from"] is not None:
+            raise ConfigError("truth_options and options_from both name options. Fix: leave one of them out")
 
     def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[Inputs, Target]:
         """Return the annotated frames and their masks. Raises DataError if masks and frames differ in size."""
@@ -164,7 +182,7 @@ class SegmentationTask(HandyvqaTask):
         count, size = len(self._shown_indices(inputs)), reduced_size(inputs.width, inputs.height, self.max_side)
         sought = "\n".join(f"- {phrase}" for phrase in self._phrases(example))
         if self.prompts.extra:
-            sought = self.prompts.text("named" if self.chosen["truth_options"] else "question", what=sought)
+            sought = self.prompts.text("named" if self._names_options else "question", what=sought)
         return self.prompts.prompt(
             count,
             frame_count=str(count),
@@ -174,6 +192,23 @@ class SegmentationTask(HandyvqaTask):
             width=str(size[0]),
             height=str(size[1]),
         )
+
+    def counterpart(self, example: Example, others: Mapping[str, Example]) -> str | None:
+        """Return the id of the same question with options: the example's id, or this id without `rvos_`.
+
+        The other example must be of the task with options, and of the same clip.
+        """
+        clip = example.video_id, example.metadata.get("centre_seconds")
+        for name in (example.example_id, example.example_id.removeprefix(MASKS)):
+            other = others.get(name)
+            if other is not None and other.task == self.name.removeprefix(MASKS):
+                return name if (other.video_id, other.metadata.get("centre_seconds")) == clip else None
+        return None
+
+    def why_unasked(self, example: Example) -> str | None:
+        if self.chosen["options_from"] is None or self.run_answers.get(example.example_id):
+            return None
+        return "the run of options_from chose no option"
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """Return the images that the option `mode` shows, scaled down to the option `max_side`."""
@@ -270,7 +305,13 @@ class SegmentationTask(HandyvqaTask):
         mask = fraction_box_mask(relative, inputs.size)
         return self._answer_text(example, [FrameMask(index, mask) for index in inputs.frames])
 
+    @property
+    def _names_options(self) -> bool:
+        return bool(self.chosen["truth_options"]) or self.chosen["options_from"] is not None
+
     def _phrases(self, example: Example) -> list[str]:
+        if self.chosen["options_from"] is not None:
+            return self.run_answers.get(example.example_id, [])
         if self.chosen["truth_options"]:
             return SegmentationTarget.of(example).phrases
         return [SegmentationInputs.of(example).query]

@@ -34,7 +34,7 @@ from barista_bench.benchmarks.release_records import (
     read_values,
 )
 from barista_bench.errors import RecordError
-from barista_bench.files.reading import confine, valid_video_id
+from barista_bench.files.paths import confine, valid_video_id
 from barista_bench.scene_graph import Problem, ProblemLog
 
 BEYOND = 1.0

@@ -3,8 +3,9 @@
 A question is one video of one problem set. The model sees evenly spaced frames and scores every description of the set.
 A dual encoder's scores are the cosines of its embeddings (`Task.choices`). A generative model scores in two
 conversations. First it describes the frames. Then, in a new conversation without the frames, it compares its
-description with the summaries and scores each from 0 to 5. The option `conversation` asks in one conversation instead.
-Its value `minecraft` is the paper's prompt, which exists only for that environment (figures 10 to 12).
+description with the summaries, and in the next message it scores each from 0 to 5. The option `conversation` asks in
+one conversation instead. Its value `minecraft` is the paper's prompt, which exists only for that environment (figures
+10 to 12).
 
 A single score has no meaning. Within a problem set, the scores of a video pass a softmax over the descriptions. Then
 the scores of each description are standardised over the videos. The best description is the prediction. The score is
@@ -20,6 +21,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import ClassVar, NamedTuple
+
+from PIL import Image
 
 from barista_bench.benchmarks.release_records import GraphColumns
 from barista_bench.benchmarks.vista.columns import (
@@ -40,8 +43,8 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import SkippedExample, read_scores
 from barista_bench.core.failures import FailureKind
-from barista_bench.core.options import EvenSampling, Option, packaged_protocol
-from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
+from barista_bench.core.options import EvenSampling, Option, OptionValue, packaged_protocol
+from barista_bench.core.prompt import Exchange, ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -75,11 +78,12 @@ class Matching(ReleaseTask[EvenSampling]):
     """The base class of the tasks, which differ only in the environment."""
 
     benchmark = "vista"
-    version = 3
+    version = 4
     primary = "macro_f1"
     primary_note = "F1 over the descriptions of a problem set, the mean over problem sets."
     sample_score = "top1"
-    sampling = EvenSampling()
+    sampling = EvenSampling(frames=32)
+    encoder_options: ClassVar[Mapping[str, OptionValue]] = {"shown_frames": 32}
     prompt_package = _PACKAGE
     row_note = "frames of one video, the descriptions of one problem set, and which of them fit"
     answer_note = "a score for each description"
@@ -95,6 +99,9 @@ class Matching(ReleaseTask[EvenSampling]):
         ),
         "standardise": Option(
             "label", "z-scores of a label over the videos, or another way to compare scores", "scores", STANDARDISE
+        ),
+        "shown_frames": Option(
+            16, "most frames of an example to show; 32 for dual encoders, as in the paper", "prompt", low=1
         ),
         "one_shot": Option(True, "show the release's example of a description, where a set has one", "prompt"),
     }
@@ -127,7 +134,8 @@ class Matching(ReleaseTask[EvenSampling]):
                 if isinstance(facts, str):
                     yield SkippedExample(FrameRef(video.video_id, 0), facts)
                 else:
-                    yield self._example(problem_set, video, facts, sampling, release.graph_columns(video.video_id))
+                    _, _, path = video.video_id.partition("/")  # environments share their questions
+                    yield self._example(problem_set, video, facts, sampling, release.graph_columns(path))
 
     def _example(
         self, problem_set: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: EvenSampling, graph: GraphColumns
@@ -182,7 +190,8 @@ class Matching(ReleaseTask[EvenSampling]):
         """Return the first prompt: describe the frames with `conversation=two`, else describe, compare and score."""
         inputs = MatchingInputs.of(example)
         example_gpt = inputs.example_gpt if self.chosen["one_shot"] else None
-        values = {"frame_count": str(inputs.frame_count), "task": inputs.prompt_gpt.strip()}
+        count = len(self.image_frames(example))
+        values = {"frame_count": str(count), "task": inputs.prompt_gpt.strip()}
         if self.chosen["conversation"] == _MINECRAFT:
             values["truths"] = self.prompts.text("several" if inputs.problem_set in MULTILABEL else "one")
             values["summaries"] = _summaries(inputs)
@@ -191,19 +200,30 @@ class Matching(ReleaseTask[EvenSampling]):
         system, user = self.prompts.fill(**values)
         if self.chosen["conversation"] == "single":
             user = self.prompts.text("single", **values, summaries=_summaries(inputs))
-        return Prompt(system, (*map(ImagePart, range(len(example.frames))), TextPart(user)))
+        return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
+
+    def image_frames(self, example: Example) -> Sequence[int]:
+        return evenly_spaced(len(example.frames), int(self.chosen["shown_frames"] or 1))
+
+    def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
+        """Return the images that the option `shown_frames` shows."""
+        return tuple(images[index] for index in self.image_frames(example))
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
-        """Return the second prompt: compare the description with the summaries and score them, without the frames.
+        """Return the next prompt of the second conversation, which has no frames.
 
-        A model that scores the summaries directly, as a dual encoder does, has already answered.
+        The first compares the description with the summaries. The second follows the answer to it, and asks for the
+        scores. A model that scores the summaries directly, as a dual encoder does, has already answered.
         """
         inputs = MatchingInputs.of(example)
-        is_done = self.chosen["conversation"] != "two" or len(answers) > 1
+        is_done = self.chosen["conversation"] != "two" or len(answers) > 2
         if is_done or read_scores(answers[0], inputs.labels) is not None:
             return None
-        text = self.prompts.text("match", description=answers[0].strip(), summaries=_summaries(inputs))
-        return Prompt(self.prompts.fill()[0], (TextPart(text),))
+        system = self.prompts.fill()[0]
+        match = self.prompts.text("match", description=answers[0].strip(), summaries=_summaries(inputs))
+        if len(answers) == 1:
+            return Prompt(system, (TextPart(match),))
+        return Prompt(system, (TextPart(self.prompts.text("score")),), (Exchange(match, answers[1]),))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """Return the scores of a dual encoder, or the scores in a generative model's text (`columns.read_answer`)."""

@@ -78,12 +78,13 @@ def set_means(samples: Sequence[ModelSamples]) -> pd.DataFrame:
             scores = [(s.f1, s.majority) for s in sets_of_repetitions if s.f1 is not None and s.majority is not None]
             if scores:
                 metadata = sets_of_repetitions[0].metadata
+                frames = min(metadata.frames, int(item.task.chosen["shown_frames"] or 1))
                 f1, majority = (math.fsum(column) / len(scores) for column in zip(*scores, strict=True))
                 environment, theme = words(metadata.environment), words(metadata.type)
                 row = {
                     "model": item.model,
-                    "frames": metadata.frames,
-                    "at": numbers.setdefault((item.model, metadata.frames), len(numbers)),
+                    "frames": frames,
+                    "at": numbers.setdefault((item.model, frames), len(numbers)),
                     "set_id": set_id,
                     "environment": environment,
                     "environment_at": list(ENVIRONMENTS.values()).index(metadata.environment),
@@ -96,7 +97,7 @@ def set_means(samples: Sequence[ModelSamples]) -> pd.DataFrame:
                     "f1": f1,
                     "majority": majority,
                 }
-                rows.setdefault((item.model, metadata.frames, set_id), row)
+                rows.setdefault((item.model, frames, set_id), row)
     sets = pd.DataFrame(rows.values())
     if rows:
         sets = sets.sort_values(["environment_at", "level", "type_at", "set_id", "at"], ignore_index=True)

@@ -44,7 +44,7 @@ from barista_bench.benchmarks.vista.release_files import (
     read_rows,
 )
 from barista_bench.errors import ConfigError, DataError, RecordError
-from barista_bench.files.reading import confine, name_problem
+from barista_bench.files.paths import confine, name_problem
 from barista_bench.scene_graph import Problem, ProblemLog
 
 if TYPE_CHECKING:

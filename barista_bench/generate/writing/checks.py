@@ -264,7 +264,6 @@ class WordingChecker:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """Return the categories and other names of objects."""
         kinds = self.domain.attributes.get("type")
         nouns = (noun for group in self.domain.nouns for noun in group)
         return frozenset((*self.domain.categories, *nouns, *(kinds.values if kinds else ())))
@@ -289,7 +288,6 @@ class WordingChecker:
 
     @cached_property
     def _thing_roots(self) -> frozenset[str]:
-        """Return the roots of words whose order determines the meaning."""
         values = (value for attribute in self.domain.attributes.values() for value in attribute.values)
         words = (word for text in (*self._names, *values) for word in _words(text))
         return frozenset((*words, *SIDE_WORDS, *map(root, NEGATIONS), *map(root, _ORDER_WORDS)))
@@ -320,7 +318,6 @@ def _root(token: str) -> str:
 
 
 def _first_word(roots: Counter[str], text: str) -> str:
-    """Return the first word of a text with one of these roots."""
     return next(token for token in _TOKEN.findall(text) if _root(token.casefold()) in roots)
 
 

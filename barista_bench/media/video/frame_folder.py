@@ -20,7 +20,7 @@ from PIL import Image, ImageOps
 
 from barista_bench.errors import DataError, VideoError
 from barista_bench.files.hashes import file_sha256, read_sha256
-from barista_bench.files.reading import confine
+from barista_bench.files.paths import confine
 
 MAX_SIDE = 8192  # pixels
 MAX_PIXELS = 2**25  # a little more than 8K UHD; one RGB frame of this size takes 96 MiB
@@ -130,7 +130,6 @@ def natural_key(name: str) -> tuple[str | int, ...]:
 
 
 def _list_frames(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
-    """Return (path, bytes, time of change in ns) of each frame, in order."""
     root = Path(os.path.abspath(os.fspath(folder)))
     frames: dict[tuple[str | int, ...], tuple[Path, int, int]] = {}
     try:

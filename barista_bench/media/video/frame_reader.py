@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from barista_bench.errors import VideoError
 from barista_bench.media.video.frame_folder import frame_files, read_image
-from barista_bench.media.video.index import Image, Stamp, VideoIndex, stamp_of, video_index
+from barista_bench.media.video.index import VideoIndex, video_index
+from barista_bench.media.video.opening import Image, Stamp, stamp_of
 
 Images = NDArray[np.uint8]
 Deliver = Callable[[int, Image], None]

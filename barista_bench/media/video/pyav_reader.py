@@ -28,7 +28,8 @@ from av.video.frame import VideoFrame
 from barista_bench.errors import VideoError
 from barista_bench.media.video.frame_folder import REMUX
 from barista_bench.media.video.frame_reader import Deliver, FrameReader
-from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, reason
+from barista_bench.media.video.index import VideoIndex
+from barista_bench.media.video.opening import AV_ERRORS, open_video, reason
 
 Take: TypeAlias = Callable[[VideoFrame, int], None]
 """Function that receives a decoded frame and its index."""
@@ -176,7 +177,6 @@ class PyavReader(FrameReader):
         ]
 
     def _deliver_group(self, lane: int, start: int, group: dict[int, int], deliver: Deliver) -> None:
-        """Deliver the frames {pts: index} whose decoding starts at keyframe `start`."""
         take = partial(self._hand_over, deliver=deliver)
         cause = self._find_group(lane, start, group, take)
         if group:

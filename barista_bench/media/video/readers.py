@@ -21,7 +21,8 @@ from barista_bench.errors import ConfigError, VideoError, install_command
 from barista_bench.files.text_out import first_line
 from barista_bench.media.video.frame_folder import REMUX
 from barista_bench.media.video.frame_reader import Deliver, FolderReader, FrameReader, Images
-from barista_bench.media.video.index import Stamp, stamp_of, video_index
+from barista_bench.media.video.index import video_index
+from barista_bench.media.video.opening import Stamp, stamp_of
 from barista_bench.media.video.pyav_reader import PyavReader
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from av.video.stream import VideoStream
 
 from barista_bench.errors import DataError
 from barista_bench.files.writing import atomic_write
-from barista_bench.media.video.index import AV_ERRORS, open_video, reason, stamp_of, video_index
+from barista_bench.media.video.index import video_index
+from barista_bench.media.video.opening import AV_ERRORS, open_video, reason, stamp_of
 
 REENCODE = "re-encode it (ffmpeg -i IN -c:v libx264 -crf 17 -pix_fmt yuv420p OUT.mp4), and start again with OUT.mp4"
 

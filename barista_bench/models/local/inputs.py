@@ -144,15 +144,18 @@ class PromptEncoder:
         )
 
     def messages(self, request: Request) -> list[Message]:
-        """Return the conversation: a system message, if one exists and the template takes it, and a user turn."""
+        """Return the conversation: a system message, if one exists and the template takes it, and all turns."""
         content = [_content(part, request) for part in self.parts(request)]
         system = request.prompt.system
-        if not system:
-            return [{"role": "user", "content": content}]
-        if self.system_style == "folded":
-            return [{"role": "user", "content": [_text(f"{system}\n\n"), *content]}]
-        system_content = [_text(system)] if self.system_style == "parts" else system
-        return [{"role": "system", "content": system_content}, {"role": "user", "content": content}]
+        earlier = [(role, [_text(text)]) for role, text in request.prompt.text_turns]
+        turns = [*earlier, ("user", content)]
+        if system and self.system_style == "folded":
+            turns.pop(0)
+            turns[0][1].insert(0, _text(f"{system}\n\n"))
+        messages: list[Message] = [{"role": role, "content": parts} for role, parts in turns]
+        if system and self.system_style == "text":
+            messages[0]["content"] = system
+        return messages
 
     def encode(self, request: Request) -> Encoded:
         """Return tensors of one request.

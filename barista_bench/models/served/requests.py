@@ -94,9 +94,8 @@ def _sampling_fields(config: GenerationConfig, settings: ServedSettings) -> Body
 
 
 def _messages(request: Request, settings: ServedSettings) -> list[Body]:
-    """Return the conversation: a system message, if one is set, and the user's turn; images become data URLs."""
-    system = request.prompt.system
-    system_messages: list[Body] = [{"role": "system", "content": system}] if system else []
+    """Return the conversation: a system message, if one is set, and all turns; images become data URLs."""
+    earlier: list[Body] = [{"role": role, "content": text} for role, text in request.prompt.text_turns]
     parts: list[Body] = []
     for part in _parts(request, settings):
         if isinstance(part, TextPart):
@@ -113,7 +112,7 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
     only_text = all(part["type"] == "text" for part in parts)
     # Some servers of text models accept only a string.
     content = "".join(str(part["text"]) for part in parts) if only_text else parts
-    return [*system_messages, {"role": "user", "content": content}]
+    return [*earlier, {"role": "user", "content": content}]
 
 
 def _parts(request: Request, settings: ServedSettings) -> Sequence[TextPart | ImagePart | VideoClip]:

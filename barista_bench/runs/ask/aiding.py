@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from barista_bench.core.boxes import as_xyxy
 from barista_bench.core.example import evidence_objects
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.task import Example, Question
-from barista_bench.data.dataset import LinkedMedia
+from barista_bench.data.loaded_example import LinkedMedia
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import write_whole
@@ -33,6 +32,7 @@ from barista_bench.metrics.interaction_f1.scoring import box_iou
 from barista_bench.models import Model, Request
 from barista_bench.models.ablations import add_aids
 from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.earlier_run import answers_hash
 from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.runs.score.scoring import read_scored
 
@@ -175,7 +175,7 @@ def with_parts(prompt: Prompt, told: Sequence[TextPart | ImagePart]) -> Prompt:
     """Return the prompt with `told` inserted before its last text. The last text asks the question."""
     places = [place for place, part in enumerate(prompt.parts) if isinstance(part, TextPart)]
     place = places[-1] if places else len(prompt.parts)
-    return Prompt(prompt.system, (*prompt.parts[:place], *told, *prompt.parts[place:]))
+    return replace(prompt, parts=(*prompt.parts[:place], *told, *prompt.parts[place:]))
 
 
 class _Viewer:
@@ -250,7 +250,4 @@ def own_boxes(run: str | Path) -> OwnBoxes:
 def own_hash(run: str | Path) -> str:
     """Return the SHA-256 of a run's answers, in hex."""
     scored = read_scored(run)
-    answers = sorted(
-        (sample.example.example_id, sample.record.repetition, sample.record.text) for sample in scored.samples
-    )
-    return hashlib.sha256(json.dumps([scored.results.model.name, *answers]).encode()).hexdigest()
+    return answers_hash(scored.results.model.name, scored.samples)

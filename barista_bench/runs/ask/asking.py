@@ -22,15 +22,17 @@ from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.guarding import guard
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Task
-from barista_bench.data.dataset import ExampleSet, LoadedExample, Pictures
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.data.loaded_example import LoadedExample, Pictures
 from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
 from barista_bench.errors import BaristaError, DataError, TaskError
 from barista_bench.models import Completion, Failure, Model, Request, StreamingModel
 from barista_bench.models.base import sees_videos, sends_files
 from barista_bench.runs.ask.answers import Spending, answer_each, answer_fields, answer_status, with_steps
-from barista_bench.runs.ask.config import RunConfig, Shard
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.session import Session
+from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.decide.stopping import Stopping
 from barista_bench.runs.log.inputs import AskedInput, asks_in_steps, sample_keys, sample_seed
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
@@ -66,10 +68,7 @@ _NO_QUESTION = Prompt("", ())
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """An example (its position in the set) and the repetitions that still need an answer. Holds no media.
-
-    `prompt` asks the first question, or the question that follows the answers in `steps`.
-    """
+    """An example and the repetitions that still need an answer. `prompt` follows the answers in `steps`."""
 
     run: TaskRun
     index: int
@@ -176,6 +175,8 @@ class Asker:
             for entry in self._open_examples(run, videos):
                 if isinstance(entry.asked_input.question, TaskError):
                     settled.append((entry, entry.asked_input.question))
+                elif reason := run.task.why_unasked(entry.example):
+                    settled += [(entry, _unasked(entry, *key, reason)) for key in entry.keys.items()]
                 elif run.steps is None:
                     pending.append(entry)
                 else:
@@ -376,6 +377,13 @@ def decoded_size(pictures: Pictures | PictureError) -> int:
         return 0
     pairs = zip(pictures.images, pictures.files or (None,) * len(pictures.images), strict=True)
     return sum(size_of_images([image]) if file is None else len(file) for image, file in pairs)
+
+
+def _unasked(entry: _Pending, repetition: int, key: str, reason: str) -> SampleRecord:
+    """Return the record of a sample that counts as unanswered without a question."""
+    answer = Completion("", note=f"stand for questions that were not asked: {reason}")
+    record = _record(entry, repetition, key, answer, 0.0)
+    return msgspec.structs.replace(record, status=Status.PARSE_ERROR, error=f"not asked: {reason}")
 
 
 def _record(

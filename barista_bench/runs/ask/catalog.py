@@ -33,7 +33,7 @@ from barista_bench.models.settings import CheckpointSettings, TransformersSettin
 from barista_bench.runs.ask.config import ModelSettings
 from barista_bench.runs.log.inputs import sample_seeds
 
-_DUAL = "dual:"
+DUAL_PREFIX = "dual:"
 log = logging.getLogger(__name__)
 
 TaskExamples = Sequence[tuple[Task, ExampleSet]]
@@ -172,7 +172,7 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
     """
     prefix, _, rest = name.partition(":")
     if prefix in ABLATIONS and rest:
-        if prefix == "text_only" and without_ablations(rest).startswith(_DUAL):
+        if prefix == "text_only" and without_ablations(rest).startswith(DUAL_PREFIX):
             raise ConfigError(f"{name} compares texts with no image. Fix: use another ablation, or none")
         check_fit(rest, task, examples)
         return
@@ -182,7 +182,7 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
             f"{task.benchmark}/{task.name} follows given masks, which {name} does not read. "
             "Fix: leave the task out, or write the model's masks to a file (docs/predictions.md): predictions:FILE"
         )
-    if name.startswith(_DUAL) and len(examples) and not task.choices(examples.examples[0]):
+    if name.startswith(DUAL_PREFIX) and len(examples) and not task.choices(examples.examples[0]):
         raise ConfigError(
             f"{task.benchmark}/{task.name} gives no texts to choose from, which {name} would score. "
             "Fix: ask a model that generates"

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 from barista_bench.cluster import ClusterNode, RayCluster, reason
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Task
-from barista_bench.data.dataset import ExampleSet, LinkedMedia, Pictures
+from barista_bench.data.dataset import ExampleSet
+from barista_bench.data.loaded_example import LinkedMedia, Pictures
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ClusterError, ConfigError, DataError, TaskError
 from barista_bench.models import (

@@ -22,8 +22,9 @@ from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.checkpoints import is_on_this_machine
-from barista_bench.runs.ask.catalog import check_fit, check_schemas
+from barista_bench.runs.ask.catalog import DUAL_PREFIX, check_fit, check_schemas, without_ablations
 from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.earlier_run import read_earlier_run
 from barista_bench.runs.ask.selection import chosen_tasks, is_chosen
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
 
@@ -80,6 +81,8 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
             fitting_tasks.append(candidate)
     if refusal is not None and not fitting_tasks:
         raise refusal
+    for opened in fitting_tasks:
+        read_earlier_run(opened, config.shots)
     return fitting_tasks
 
 
@@ -105,7 +108,8 @@ def open_questions(config: RunConfig) -> list[OpenedTask]:
     options_of_each = task_options([planned.spec.kind for planned in planned_tasks], config.options)
     opened_tasks = []
     for (spec, data, folder, split), options in zip(planned_tasks, options_of_each, strict=True):
-        task = spec.kind(_read_wording(config, spec), options=options)
+        defaults = spec.kind.encoder_options if without_ablations(config.model).startswith(DUAL_PREFIX) else {}
+        task = spec.kind(_read_wording(config, spec), options={**defaults, **options})
         examples = open_examples(data, spec.benchmark.name, spec.name, split=split, root=config.root, limit=limit)
         task.refuse_others(examples.examples)
         _warn_of_absent_checkpoints(task)

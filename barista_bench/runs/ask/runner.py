@@ -30,9 +30,10 @@ from barista_bench.runs.ask.catalog import (
     training_records,
     without_ablations,
 )
-from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, check_settings
+from barista_bench.runs.ask.config import ModelSettings, RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.session import Session
+from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.ask.shots import fingerprinted, with_shots
 from barista_bench.runs.data_location import data_location
 from barista_bench.runs.decide.contest import Contest

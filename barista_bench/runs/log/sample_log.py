@@ -200,7 +200,6 @@ def sample_digest(key: str, fingerprint: str, example_id: str, repetition: int) 
 
 
 def record_digest(record: SampleRecord) -> bytes:
-    """Return the `sample_digest` of a record."""
     return sample_digest(record.key, record.fingerprint, record.example_id, record.repetition)
 
 
@@ -376,8 +375,8 @@ def find_running_elsewhere(folder: str | Path, launch: str | None = None) -> lis
 
 def _is_of_launch(path: Path, launch: str | None) -> bool:
     try:
-        return launch is not None and _launch_file(path).read_text(encoding="utf-8") == launch
-    except (OSError, UnicodeDecodeError):
+        return launch is not None and _launch_file(path).read_bytes() == launch.encode()
+    except OSError:
         return False
 
 
@@ -390,7 +389,6 @@ def _is_held(path: Path) -> bool:
 
 
 def _drop_torn_line(path: Path) -> None:
-    """Truncate the file to its last line end."""
     size = path.stat().st_size if path.exists() else 0
     if not size:  # an empty file cannot be memory-mapped
         return

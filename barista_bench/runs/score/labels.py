@@ -148,7 +148,7 @@ _RECORDED = "predictions:"
 
 def _names(starts: Sequence[Start]) -> dict[Path, str]:
     """Map each run folder to the given or short name of its model. If two models would share a name, use full names."""
-    names = {start.folder: _given_name(start) or short_name(start.model) for start in starts}
+    names = {start.folder: own_name(start.given_name, start.model) for start in starts}
     models_by_name: dict[str, set[str]] = defaultdict(set)
     for start in starts:
         models_by_name[names[start.folder]].add(start.model.label)
@@ -161,10 +161,12 @@ def _names(starts: Sequence[Start]) -> dict[Path, str]:
     }
 
 
-def _given_name(start: Start) -> str:
-    """Return the name given at the start of the run, prefixed by the ablation if the model sees less."""
-    shown_less = takewhile(lambda part: part in ABLATIONS, start.model.name.split(":"))
-    return ":".join([*shown_less, start.given_name]) if start.given_name else ""
+def own_name(given_name: str, model: ModelInfo) -> str:
+    """Return the name given at the start of a run, prefixed by the ablation if the model sees less; without a given
+    name, the short name of the model.
+    """
+    shown_less = takewhile(lambda part: part in ABLATIONS, model.name.split(":"))
+    return ":".join([*shown_less, given_name]) if given_name else short_name(model)
 
 
 def start_name(folder: Path, task: str, benchmark: str) -> str:

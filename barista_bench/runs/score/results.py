@@ -231,10 +231,10 @@ class Results(RecordedMetrics):
     notes: dict[str, Count] = Field(default_factory=dict, description="what is odd about answers that count: how many")
     box_fit: BoxFit | None = None
     letters: Letters | None = None
-    stopped: StoppedRun | None = Field(default=None, description="a decision instead of figures: the run stopped early")
+    stopped: StoppedRun | None = Field(default=None, description="a decision instead of metrics: the run stopped early")
     primary: str
     metrics: dict[str, MetricValue]
-    breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
+    breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary metric")
     details: list[dict[str, JsonValue]] = Field(description="the task's whole aggregate, one entry a run")
     versions: dict[Line, Line]
     timing: Timing

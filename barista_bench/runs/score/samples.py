@@ -149,7 +149,9 @@ def run_task(description: RunDescription, options: Mapping[str, object]) -> Task
             )
     chosen = {**description.options, **asked_by, **options}
     refuse_unfetched(task_type, chosen, known=options)
-    return task_type(description.wording, options=chosen)
+    task = task_type(description.wording, options=chosen)
+    task.run_answers = description.run_answers
+    return task
 
 
 def refuse_unfetched(task: type[Task], chosen: Mapping[str, object], *, known: Collection[str] = ()) -> None:

@@ -11,32 +11,25 @@ from __future__ import annotations
 import json
 import logging
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
-import msgspec
-
-from barista_bench.benchmarks import task_class
 from barista_bench.core.example import Status, status_counts
 from barista_bench.core.guarding import guard, note_fault
 from barista_bench.core.resampling import Interval
 from barista_bench.core.task import Json, Task
 from barista_bench.data.dataset import ExampleSet
-from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
+from barista_bench.errors import BaristaError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
 from barista_bench.runs.described import ModelInfo, Prices
-from barista_bench.runs.log.inputs import digest
-from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask, Place, other_options, read_run
+from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask, Place, other_options
 from barista_bench.runs.score.box_fit import box_fit
 from barista_bench.runs.score.costs import costs_of, token_sums
-from barista_bench.runs.score.reading import READINGS
+from barista_bench.runs.score.result_files import claim_result_files, log_options, stored_options
 from barista_bench.runs.score.results import (
-    RESULTS_FILE,
     BoxFit,
     Breakdown,
     DatasetInfo,
@@ -46,7 +39,6 @@ from barista_bench.runs.score.results import (
     Results,
     SampleCoverage,
     Timing,
-    read_results,
     summary_line,
     write_results,
 )
@@ -63,15 +55,12 @@ from barista_bench.runs.score.samples import (
     mark_faulty,
     metric,
     read_samples,
-    refuse_unfetched,
 )
+from barista_bench.runs.score.sessions import session_seconds
 from barista_bench.runs.score.stopping import StoppedRun, read_decision
 from barista_bench.version import __version__
 
 log = logging.getLogger(__name__)
-SESSIONS_FILES = "sessions*.jsonl"
-_DIGITS = 8
-_RESULTS_NAME = re.compile(rf"results(\.[0-9a-f]{{{_DIGITS}}})?\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,35 +358,6 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Prices) -> Ti
     )
 
 
-def session_seconds(folder: Path) -> list[dict[str, float]]:
-    """Return the seconds per stage for every start of a run. A damaged line is skipped with a warning."""
-    return [session.seconds for session in _sessions(folder)]
-
-
-def session_dates(folder: Path) -> list[str]:
-    """Return the days on which starts of a run ended, in order, as YYYY-MM-DD in UTC.
-
-    Starts without a date are left out.
-    """
-    return sorted({session.ended[:10] for session in _sessions(folder) if session.ended})
-
-
-def _sessions(folder: Path) -> list[_SessionLine]:
-    sessions = []
-    for path in sorted(folder.glob(SESSIONS_FILES)):
-        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-            try:
-                sessions.append(msgspec.json.decode(line, type=_SessionLine))
-            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                log.warning("%s: line %d is not a session: its seconds are missing", path, number)
-    return sessions
-
-
-class _SessionLine(msgspec.Struct):
-    seconds: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1e9)]]
-    ended: Annotated[str, msgspec.Meta(pattern=r"^(\d{4}-\d\d-\d\dT[0-9:+]{1,20})?$")] = ""
-
-
 def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
     """Yield the lines of `scores.jsonl`."""
     encode = json.JSONEncoder(sort_keys=True).encode
@@ -410,85 +370,6 @@ def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
             "scores": sample.scores if sample.is_counted else None,
         }
         yield encode(line) + "\n"
-
-
-def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
-    """Return the path for these results, and the path for the scores of every sample."""
-    is_own = not results.reading and {**results.options, **read_run(folder).all_options} == results.options
-    return _result_paths(folder) if is_own else _result_paths(folder, results)
-
-
-def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
-    """Return `result_files` for writing.
-
-    If a run was started again with other options, existing files may hold scores with the earlier options. Such files
-    are renamed first. Unreadable files are replaced.
-    """
-    by_own_options, targets = _result_paths(folder), result_files(folder, results)
-    with suppress(DataError):
-        _rename(by_own_options, result_files(folder, read_results(by_own_options[0])))
-    if targets == by_own_options:
-        _rename(_result_paths(folder, results), by_own_options)
-    return targets
-
-
-def _result_paths(folder: Path, results: Results | None = None) -> tuple[Path, Path]:
-    """Return the paths of results and sample scores, for the options of `results` or the run's own options."""
-    suffix = "" if results is None else f".{digest({**results.options, **results.reading})[:_DIGITS]}"
-    return folder / f"results{suffix}.json", folder / f"scores{suffix}.jsonl"
-
-
-def _rename(files: tuple[Path, Path], names: tuple[Path, Path]) -> None:
-    for file, name in zip(files, names, strict=True):
-        if file != name and file.exists():
-            file.replace(name)
-
-
-def stored_options(folder: Path) -> Mapping[str, Any]:
-    """Return the options of the scores in a folder. With no set of scores, or several, return the run's own options.
-
-    Raises:
-        DataError: the only saved scores are damaged. The message names the field.
-    """
-    files = _stored_results(folder)
-    if len(files) != 1 or files[0].name == RESULTS_FILE:
-        return {}
-    identity, results = read_run(folder).identity, read_results(files[0])
-    refuse_unfetched(task_class(identity.benchmark, identity.task), results.options)
-    return {**results.options, **results.reading}
-
-
-def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list[dict[str, object] | None]:
-    """Return, for each run, the options in `options` that its task has, or None if it has none.
-
-    Raises:
-        ConfigError: no task here has an option of this name.
-        DataError: a folder is not a run.
-    """
-    if not options:
-        return [None for _ in folders]
-    identities = [read_run(folder).identity for folder in folders]
-    declared = [task_class(identity.benchmark, identity.task).options for identity in identities]
-    for name in options:
-        if name not in READINGS and not any(name in of_task for of_task in declared):
-            raise ConfigError(f"no task here has an option {name!r}. Fix: leave it out")
-    return [
-        {name: value for name, value in options.items() if name in of_task or name in READINGS} or None
-        for of_task in declared
-    ]
-
-
-def log_options(folder: Path, results: Results) -> None:
-    """Log the options of these scores if they are not the task's defaults, or if the folder has other scores."""
-    others = [path.name for path in _stored_results(folder) if path != result_files(folder, results)[0]]
-    options = ", ".join(filter(None, (results.comparability.options_in_words, results.reading_in_words)))
-    if options or others:
-        other_text = f"; it holds other figures too ({', '.join(others)}): choose with --option" if others else ""
-        log.warning("%s: read by %s%s", folder, options or "the default options", other_text)
-
-
-def _stored_results(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("results*.json") if _RESULTS_NAME.fullmatch(path.name))
 
 
 def interval_of(run: ScoredRun) -> dict[str, Interval]:

@@ -117,6 +117,12 @@ def test_a_particle_belongs_to_the_verb_in_a_drafted_domain(tmp_path: Path) -> N
     assert families["handyvqa"]["doing"] == {"pick": "picking up", "turn off": "turning off"}
 
 
+def test_a_kettle_that_goes_up_and_down_in_turn_gives_one_set(real_release: Path) -> None:
+    _, families = families_of(["vista"], None, "easy:hard")
+    candidates = collect_offers(SceneGraph(real_release), families, 200, 0).candidates["vista"]
+    assert len({c.extra["set"] for c in candidates if c.subtask.startswith("level")}) == 1
+
+
 @pytest.mark.full
 def test_two_sets_of_a_video_that_differ_in_the_same_actions_are_asked_once(small_kitchen: Path) -> None:
     _, families = families_of(["vista"], None, "easy:hard")

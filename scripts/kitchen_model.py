@@ -6,11 +6,13 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
+    AutoProcessor,
     DeepseekVLConfig,
     DeepseekVLForConditionalGeneration,
     DINOv3ConvNextConfig,
@@ -20,6 +22,9 @@ from transformers import (
 )
 from transformers.models.deepseek_vl.processing_deepseek_vl import DeepseekVLProcessor
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
+
+from barista_bench.aids.texts import HEADINGS, OPENING
+from barista_bench.core.boxes import BoxFormat, describe_format
 
 HEIGHT, WIDTH, STRIDE = 160, 256, 32
 """Height and width in pixels of the image that the model sees, and the side in pixels of one image token."""
@@ -42,6 +47,9 @@ LETTERS = string.ascii_uppercase
 # merged as a whole.
 _PIECES = r"\d+|: [a-z ]+\n +| ?[A-Za-z]+(?=[ .,;?!\n]|$)"
 CHOICE = re.compile(r"^([A-Z])\. (.+)$", re.MULTILINE)
+BOX_FORMAT = BoxFormat.parse("xyxy/100")
+AT_THE_FRAME = " (at 0.00)\n"
+"""End of each line of an aid, if the question shows a single frame."""
 _FIXED = 0.2
 """A line that is in at least this fraction of a task's prompts is an instruction, and becomes one token."""
 _LONGEST = 1024
@@ -105,6 +113,25 @@ def make_tokenizer(
         clean_up_tokenization_spaces=False,
         extra_special_tokens={"image_token": IMAGE},
     )
+
+
+def add_aid_tokens(tokenizer: PreTrainedTokenizerFast) -> None:
+    """Add a token for each fixed text of aids, so that prompts stay short."""
+    headings = (text.replace("{format}", describe_format(BOX_FORMAT)) for text in HEADINGS.values())
+    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in (OPENING, *headings, AT_THE_FRAME)])
+
+
+@torch.no_grad()
+def load_model(checkpoint: Path, tokenizer: PreTrainedTokenizerFast) -> DeepseekVLForConditionalGeneration:
+    """Load a checkpoint for a tokenizer with more tokens. A new token starts as the mean of its former tokens."""
+    model = DeepseekVLForConditionalGeneration.from_pretrained(checkpoint, dtype=torch.float32)
+    known = AutoProcessor.from_pretrained(checkpoint).tokenizer
+    before = model.get_input_embeddings().weight.clone()
+    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    for number in range(len(known), len(tokenizer)):
+        pieces = known(tokenizer.decode([number]), add_special_tokens=False)["input_ids"]
+        model.get_input_embeddings().weight[number] = before[pieces].mean(dim=0)
+    return model
 
 
 def make_image_processor() -> SiglipImageProcessorPil:

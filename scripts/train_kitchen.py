@@ -1,10 +1,14 @@
 """Train `--model kitchen` from scratch: first its vision tower on scene graphs, then the remaining parts on chats.
 
     python scripts/train_kitchen.py --kitchens KITCHEN ... --chats CHATS ... --out WORK
+    python scripts/train_kitchen.py --start WORK/model --chats CHATS ... CHATS-true ... CHATS-inert ... --out AIDED
 
 KITCHEN are releases made by `barista-bench mini --seed`. CHATS are made from these releases by
 `export --format chat --box-format xyxy/100`. If the training is killed, repeat the command to continue. WORK/model is
 the checkpoint, and WORK/early the checkpoint after `--early` steps.
+
+The second command continues from a checkpoint, with chats of `export --aids true` and `--aids inert` too. The names of
+their folders end in the kind of aid. `--weights` names their tasks `grounding-true` and so on.
 """
 
 # ruff: noqa: S311  (what is sampled is no secret)
@@ -33,6 +37,8 @@ from kitchen_model import (
     IMAGE_TOKENS,
     LETTERS,
     WIDTH,
+    add_aid_tokens,
+    load_model,
     make_model,
     make_processor,
     make_tokenizer,
@@ -48,6 +54,10 @@ from barista_bench.training.exporting import PARQUET
 ANSWER = re.compile(r"ANSWER: ([A-Z])$")
 BLIND = 0.06
 """Fraction of chats without their images in training, so that `text_only:kitchen` gets familiar questions."""
+BLIND_WITH_AIDS = 0.3
+"""The same fraction for chats with true aids, so that the model reads the facts."""
+LONGEST = 400
+"""Maximum number of tokens of a chat. Longer chats, which have aids, are left out."""
 LEFT_OUT = -100
 """Label of a token that is not learned."""
 Encoded = list[tuple[Sequence[int], bool]]
@@ -59,33 +69,43 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    training = join_without_leaks({str(path): TrainingVideos.read(path) for path in args.chats})
-    write_processor(args.chats, args.out)
+    sources = args.chats if args.start is None else [args.start, *args.chats]
+    training = join_without_leaks({str(path): TrainingVideos.read(path) for path in sources})
+    write_processor(args.chats, args.out, args.start)
     with torch.device(args.device):
-        train_tower(args.kitchens, args.out, training, steps=args.tower_steps, seed=args.seed)
+        if args.start is None:
+            train_tower(args.kitchens, args.out, training, steps=args.tower_steps, seed=args.seed)
         train_decoder(args, training)
 
 
-def task_of(example_id: str) -> str:
-    return example_id.split(":")[0]
-
-
 def read_chats(chats: Sequence[Path], columns: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield each chat with its `task`, followed by the kind of its aids."""
     for path in chats:
+        _, is_aided, aid = path.name.partition("-")
         for group in pq.ParquetFile(path / PARQUET).iter_batches(64, columns=columns):
-            yield from group.to_pylist()
+            for chat in group.to_pylist():
+                yield {**chat, "task": f"{chat['example_id'].split(':')[0]}{is_aided}{aid}"}
 
 
-def write_processor(chats: Sequence[Path], out: Path) -> None:
-    """Write OUT/start, unless it exists: the processor, with a tokenizer made from the chats."""
+def write_processor(chats: Sequence[Path], out: Path, start: Path | None) -> None:
+    """Write OUT/start, unless it exists: the processor, with a tokenizer made from the chats.
+
+    If `start` is a checkpoint, its tokenizer is used, with tokens for aids.
+    """
     if (out / "start").exists():
+        return
+    if start is not None:
+        processor = AutoProcessor.from_pretrained(start)
+        add_aid_tokens(processor.tokenizer)
+        processor.save_pretrained(out / "start.part")
+        (out / "start.part").rename(out / "start")
         return
     prompts: dict[str, list[list[str]]] = {}
     answers, labels = [], set()
     for chat in read_chats(chats, ["prompt", "completion", "example_id"]):
         texts = [part["text"] for turn in chat["prompt"] for part in turn["content"] if part["type"] == "text"]
         answer = chat["completion"][0]["content"][0]["text"]
-        prompts.setdefault(task_of(chat["example_id"]), []).append(texts)
+        prompts.setdefault(chat["task"], []).append(texts)
         answers.append(as_taught(texts, answer))
         if ANSWER.search(answer):
             labels |= {label for _, label in CHOICE.findall(texts[-1])}
@@ -153,14 +173,15 @@ class Chats:
                 turns = chat["prompt"]
                 self.prompts.append([[p["text"] if p["type"] == "text" else None for p in t["content"]] for t in turns])
                 self.answers.append(chat["completion"][0]["content"][0]["text"])
-                self.tasks.append(task_of(chat["example_id"]))
+                self.tasks.append(chat["task"])
 
     def encode_chat(self, number: int, rng: random.Random) -> tuple[Encoded, list[int]]:
         """Return a chat with its choices in a random order, and its images. `BLIND` of the chats get no images."""
         *before, last = self.prompts[number]
         texts, answer = shuffle_choices([part for part in last if part is not None], self.answers[number], rng)
         words, image = iter(texts), IMAGE * IMAGE_TOKENS
-        images = [] if rng.random() < BLIND else self.images[number]
+        blind = BLIND_WITH_AIDS if self.tasks[number].endswith("-true") else BLIND
+        images = [] if rng.random() < blind else self.images[number]
         if not images:
             image = ""
         last = [None if part is None else next(words) for part in last]
@@ -199,7 +220,8 @@ def batches(chats: Chats, lengths: Sequence[int], args: argparse.Namespace) -> l
     rng = random.Random(args.seed)
     by_task: dict[str, list[int]] = {}
     for number, task in enumerate(chats.tasks):
-        by_task.setdefault(task, []).append(number)
+        if lengths[number] <= LONGEST:
+            by_task.setdefault(task, []).append(number)
     names = sorted(by_task)
     sampled: list[list[int]] = []
     queues: dict[str, list[int]] = {name: [] for name in names}
@@ -220,9 +242,11 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
     """Train the aligner and the language model on the chats, with the trained tower's features of the images."""
     chats = Chats(args.chats, args.out)
     torch.manual_seed(args.seed)
-    model = make_model(chats.processor.tokenizer)
+    tokenizer = chats.processor.tokenizer
+    model = make_model(tokenizer) if args.start is None else load_model(args.start, tokenizer)
     tower, core = model.model.vision_model, model.model
-    tower.load_state_dict(torch.load(args.out / "tower.pt", weights_only=True, map_location=args.device))
+    if args.start is None:
+        tower.load_state_dict(torch.load(args.out / "tower.pt", weights_only=True, map_location=args.device))
     tower.requires_grad_(False)
     encoded = (chats.encode_chat(number, random.Random(0))[0] for number in range(len(chats.tasks)))
     lengths = [sum(len(ids) for ids, _ in parts) for parts in encoded]
@@ -252,7 +276,7 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
             aligned = core.aligner(torch.tensor(features[pictures]).float())
             embedded = embedded.masked_scatter((ids == image)[..., None], aligned)
         # Padding stands on the right, where nothing before it sees it.
-        with torch.autocast(args.device, torch.bfloat16):
+        with torch.autocast(args.device, torch.bfloat16, enabled=args.device == "cuda"):
             hidden = core.language_model(inputs_embeds=embedded).last_hidden_state[:, :-1]
         learned, count = labels[:, 1:] != LEFT_OUT, len(of_chats)
         parts = [part for part in (slice(count), slice(count, None)) if hidden[part].numel()]
@@ -265,7 +289,8 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
             save_model(model, chats.processor, training, args.out / ("model" if step == args.steps else "early"))
 
     model.train()
-    learn(model, first_loss, steps=args.drill_steps, rate=args.rate, state=args.out / "drill_state")
+    if args.start is None:
+        learn(model, first_loss, steps=args.drill_steps, rate=args.rate, state=args.out / "drill_state")
     learn(model, loss, steps=args.steps, rate=args.rate, state=args.out / "decoder_state", after_step=save)
 
 
@@ -300,7 +325,8 @@ def save_model(model: Any, processor: Any, training: TrainingVideos, folder: Pat
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kitchens", nargs="+", type=Path, required=True, help="releases of the training videos")
+    parser.add_argument("--kitchens", nargs="+", type=Path, default=[], help="releases of the training videos")
+    parser.add_argument("--start", type=Path, help="checkpoint to continue from; then no kitchens are needed")
     parser.add_argument("--chats", nargs="+", type=Path, required=True, help="exports of them")
     parser.add_argument("--out", type=Path, required=True, help="working folder; holds the checkpoint in the end")
     parser.add_argument("--tower-steps", type=int, default=2000)

@@ -80,6 +80,7 @@ TASK_LEVELS: Final[dict[tuple[str, str], TaskLevels]] = {
     # only generated questions; other tasks of these benchmarks ask about objects, places and times
     **{("handyvqa", name): TaskLevels((), ("objects",), views=()) for name in ("action", "process", "state")},
     ("egocot", "cot"): TaskLevels((), ("objects",), views=()),
+    **{("vista", name): TaskLevels((), ("objects",), views=()) for name in ("all", "real_world")},
 }
 _CHANGED: Final[dict[str, tuple[Level, ...]]] = {
     "state_change": ("moment", "zoom", "marks", "objects", "states"),
@@ -91,6 +92,10 @@ _CHANGED: Final[dict[str, tuple[Level, ...]]] = {
 
 _SAID_BY_NAMES: Final = frozenset({"SR"})
 """Subtasks whose answers follow from visible names. For example, visible coffee tells whether a cup was full."""
+
+
+def has_aids(task: Task) -> bool:
+    return (task.benchmark, task.name) in TASK_LEVELS
 
 
 def task_levels(task: Task) -> TaskLevels:
@@ -111,6 +116,8 @@ def needed_levels(task: Task, example: Example) -> tuple[Level, ...]:
         return tuple(level for level in admitted if named[level])
     if task.name == "cot" and example.metadata.get("subtask") in _SAID_BY_NAMES:
         return ()
+    if task.benchmark == "vista" and example.metadata.get("level") != 1:
+        return ()  # videos joined of clips, whose times are not those of the graph
     if task.name != "temporal_vqa":
         return admitted
     return tuple(level for level in admitted if level in _CHANGED.get(str(example.target.get("category")), ()))

@@ -34,7 +34,7 @@ VERSION: Final = 2
 """Version of texts and pictures. It is part of a run's identity. Increase it with every change of their form."""
 TOLERANCE: Final = 0.1
 """Maximum difference in words between an inert aid and the true aid, as a fraction of the true aid."""
-_HEADINGS: Final[Mapping[Level, str]] = {
+HEADINGS: Final[Mapping[Level, str]] = {
     "moment": "Frames that matter, shown again:",
     "zoom": "Parts of frames in full size:",
     "marks": "Frames with numbered objects:",
@@ -43,6 +43,10 @@ _HEADINGS: Final[Mapping[Level, str]] = {
     "relations": "Relations between objects:",
     "activities": "Activities of the person who films:",
 }
+
+
+OPENING: Final = "Facts of this video, as annotated. Times are seconds after the first frame shown; the "
+"""First words of the aids, unless the question shows a clip of the graph's video."""
 
 
 class Picture(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -199,17 +203,14 @@ class AidBook:
             return "Facts of this video, as annotated. Times are seconds after the beginning of what is asked about.\n"
         shown = ", ".join(f"{(f.frame_index - scene.frames[0]) / _rate(scene.video):.2f}" for f in example.frames)
         count = "frame is" if len(example.frames) == 1 else "frames are"
-        return (
-            "Facts of this video, as annotated. Times are seconds after the first frame shown; "
-            f"the {count} at {shown}.\n"
-        )
+        return f"{OPENING}{count} at {shown}.\n"
 
     def _block(
         self, example: Example, level: Level, facts: Sequence[Fact], renamed: Mapping[str, str], box_format: BoxFormat
     ) -> list[Part]:
         scene = self._scene(example)
         lines = [_line(fact, renamed, scene, None if level in PICTURES else box_format) + "\n" for fact in facts]
-        block: list[Part] = [_HEADINGS[level].replace("{format}", describe_format(box_format)) + "\n"]
+        block: list[Part] = [HEADINGS[level].replace("{format}", describe_format(box_format)) + "\n"]
         if level == "marks":
             for span in dict.fromkeys(fact.span for fact in facts):
                 boxes = [(number_of(fact), fact.box) for fact in facts if fact.span == span and fact.box]

@@ -129,9 +129,9 @@ def accept(
 def import_masks(
     project: ProjectFolder,
     source: Annotated[Path, typer.Option("--from", help="File or folder in the format of --from.")],
-    source_format: Annotated[FormatChoice, typer.Option("--format", help="What it is.")],
+    source_format: Annotated[FormatChoice, typer.Option("--format", help="Format of the file or folder.")],
     only_asked: Annotated[
-        bool, typer.Option("--only-asked", help="Import only the frames that keyframes.json requests.")
+        bool, typer.Option("--only-asked", help="Import only the frames that keyframes.json asks for.")
     ] = False,
     video: Annotated[
         str | None, typer.Option(help="The project's video that the masks belong to, if the file has another name.")

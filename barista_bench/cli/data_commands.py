@@ -127,7 +127,7 @@ def import_graph(
 @app.command()
 def validate(
     root: Annotated[Path, typer.Argument(help="Data root; for other benchmarks, the annotation folder.")],
-    benchmark: Annotated[str, typer.Option(help="Whose release it is.")] = "barista",
+    benchmark: Annotated[str, typer.Option(help="Benchmark of the release.")] = "barista",
     videos: Annotated[Path | None, typer.Option(help="Folder of another benchmark's videos, if not below it.")] = None,
     decode: Annotated[bool, typer.Option("--decode", help="Decode every frame, not only the last of a video.")] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
@@ -193,7 +193,7 @@ def stats(
     root: Annotated[
         Path, typer.Argument(help="Data root: one folder per video; for other benchmarks, a built dataset.")
     ],
-    benchmark: Annotated[str, typer.Option(help="Whose data it is.")] = "barista",
+    benchmark: Annotated[str, typer.Option(help="Benchmark of the data.")] = "barista",
     out: Annotated[
         Path, typer.Option(help="Folder for statistics.md and the plots; for a data root, statistics.json too.")
     ] = Path("statistics"),

@@ -135,6 +135,10 @@ def export(
     root: Annotated[
         Path | None, typer.Option(help="For coco and davis: the release; otherwise the videos of a linked dataset.")
     ] = None,
+    aids: Annotated[
+        Literal["true", "inert"] | None,
+        typer.Option(help="For chat: put some aids of a diagnosis, or their inert controls, before each question."),
+    ] = None,
 ) -> None:
     """Write the training videos of a dataset as a training set, or a run for other tools (`export run`).
 
@@ -153,6 +157,7 @@ def export(
             run=run,
             held_out=held_out or (),
             root=root,
+            aids=aids,
         )
     echo(*exported.notes, f"wrote {exported.folder}: {exported.rows} rows of {exported.videos} videos")
     with exit_on_error():

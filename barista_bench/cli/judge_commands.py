@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ABOUT_IMAGES = {
     *("box_format", "min_pixels", "max_pixels", "frames_as", "video_fps"),
-    *("image_format", "image_detail", "jpeg_quality", "max_image_side"),
+    *("image_format", "image_detail", "jpeg_quality"),
 }
 
 

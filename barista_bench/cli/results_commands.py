@@ -55,11 +55,13 @@ def report(
     from barista_bench.diagnosis.records import read_diagnoses
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
+    from barista_bench.reporting.aided import without_asked_twice
     from barista_bench.stats import run_labels
 
     with exit_on_error():
         check_target(out, REPORT)
-        with scored_runs(folders, data, root, option, with_stopped=True) as scored:
+        with scored_runs(folders, data, root, option, with_stopped=True) as found:
+            scored = without_asked_twice(found)
             size = round(max_size * 1_000_000)
             html, markdown = write_report(
                 scored,

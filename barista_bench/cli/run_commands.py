@@ -287,13 +287,14 @@ def score(  # noqa: PLR0913  (one parameter for each flag)
     root: Root = None,
     option: Options = None,
     box_format: Annotated[
-        str | None, typer.Option(help="Read the logged answers by this box format, e.g. yxyx/1000, not by the run's.")
+        str | None, typer.Option(help="Read the logged boxes in this format, e.g. yxyx/1000, instead of the run's.")
     ] = None,
     think_tags: Annotated[
-        str | None, typer.Option(help="Split thoughts off the logged answers by these tags, with a comma between.")
+        str | None,
+        typer.Option(help=("Opening and closing tag of thoughts in the logged answers, separated by a comma.")),
     ] = None,
     predictions: Annotated[
-        Path | None, typer.Option(help="Answers that another harness recorded: a file or a folder, see --format.")
+        Path | None, typer.Option(help="File or folder with answers that another harness recorded (see --format).")
     ] = None,
     form: Annotated[str | None, typer.Option("--format", help="Format of --predictions, e.g. handyvqa.")] = None,
     out: Annotated[Path, typer.Option(help="Parent of the run folders that are made from --predictions.")] = Path(

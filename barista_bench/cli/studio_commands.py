@@ -23,15 +23,20 @@ def studio(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="A release, datasets, runs, an annotation project, review files: any of them; or a study alone, which "
-            "is then served to its participants. By default what the folder holds."
+            help=(
+                "What to open: a release, datasets, runs, an annotation project, review files, or any "
+                "combination. A study must be the only path, and is served to its participants. By "
+                "default everything in the current folder."
+            )
         ),
     ] = None,
     folder: Annotated[
         Path | None,
         typer.Option(
-            help="Folder in which the page may run commands and open what they make; "
-            "the current one where no path is named, none otherwise."
+            help=(
+                "Folder in which the page may run commands and open their results. Without paths, the "
+                "current folder; otherwise none."
+            )
         ),
     ] = None,
     by: Annotated[

@@ -23,15 +23,17 @@ class BuildSettings(SettingsTable):
     """Settings of `build`. The descriptions are the help texts of the command line."""
 
     source: str | Path = Field(
-        description="Data root, or a Hub dataset id such as ramblr/BARISTA; of other benchmarks, the annotations' "
-        "folder."
+        description=(
+            "Data root, or a Hub dataset id such as ramblr/BARISTA; for other benchmarks, the folder of "
+            "the annotations."
+        )
     )
     out: Path | None = Field(
         None,
         description="Dataset folder to write; named after the benchmark by default. It replaces an earlier dataset, "
         "but no folder with other files.",
     )
-    benchmark: str = Field("barista", description="Whose release it is.")
+    benchmark: str = Field("barista", description="Benchmark of the release.")
     videos: Path | None = Field(
         None, description="Folder of another benchmark's videos, if they are not below the source."
     )
@@ -51,7 +53,8 @@ class BuildSettings(SettingsTable):
         "release", description="Rules to follow where they differ: the released code or the paper."
     )
     options: Mapping[str, Any] = Field(
-        default_factory=dict, description="Task options that change examples; each task takes those that it has."
+        default_factory=dict,
+        description="Task options that change examples; a task ignores options that it does not have.",
     )
     jpeg_quality: int = Field(
         JPEG_QUALITY, ge=1, le=100, description="JPEG quality of frozen frames. The released harness uses 75."
@@ -65,7 +68,7 @@ class BuildSettings(SettingsTable):
         "ours", description="A dataset folder (ours), or frozen JSONL for the benchmark's own harness (release)."
     )
     prompts: Path | None = Field(
-        None, description="Prompts for the sentences frozen with --layout release; the packaged ones by default."
+        None, description=("Prompts for the texts frozen with --layout release; the packaged prompts by default.")
     )
     strict: bool = Field(False, description="Stop at the first error in the release.")
     dry_run: bool = Field(False, description="Only count the examples by preparation and class; write nothing.")

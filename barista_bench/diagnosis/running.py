@@ -25,7 +25,7 @@ from barista_bench.core.resampling import ResampledRun, metrics_of_units
 from barista_bench.core.settings import Names
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Scored, Task
-from barista_bench.data.dataset import recorded_root
+from barista_bench.data.dataset import ExampleSet, recorded_root
 from barista_bench.data.frozen import write_frozen
 from barista_bench.diagnosis.conditions import (
     Condition,
@@ -72,19 +72,25 @@ class DiagnoseConfig(RunConfig):
     aid: Names = Field((), description="Levels to give, e.g. objects,zoom; by default the task's usual ones.")
     own: Names = Field(
         (),
-        description="Replace the truth of a level by the model's own answers too: objects=RUN, a run folder of "
-        "grounding about the same frames and objects.",
+        description=(
+            "Also give a level from the model's own answers: objects=RUN, a run folder of grounding on "
+            "the same frames and objects."
+        ),
         max_length=2,
     )
     view: Names = Field(
         (),
-        description="Ask in these views too: hide_evidence,hide_elsewhere, only_evidence, mirrored, reversed; or all.",
+        description=(
+            "Also ask in these views: hide_evidence, hide_elsewhere, only_evidence, mirrored, reversed; or all."
+        ),
         max_length=5,
     )
     design: Literal["full", "paths"] | None = Field(
         None,
-        description="Every set of aids, or one order of them an example; by default paths where the score is a mean of "
-        "sample scores.",
+        description=(
+            "full: every set of aids. paths: one order of aids for each example; the default if the score"
+            " is a mean of sample scores."
+        ),
     )
 
 
@@ -117,7 +123,7 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
         aids, own = parse_aids(config.aid), parse_aids(config.own)
         check_aids(task, (*aids, *own))
         book = AidBook.open(task, opened.examples, config.graph or opened.data)
-        levels = [aid.level for aid in aids] or _usual_levels(opened)
+        levels = [aid.level for aid in aids] or usual_levels(task, opened.examples, opened.data)
         levels += [aid.level for aid in own if aid.level not in levels]
         design = config.design or default_design(task, levels)
         for aid in own:
@@ -134,15 +140,15 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
     return planned_tasks
 
 
-def _usual_levels(opened: OpenedTask) -> list[Level]:
+def usual_levels(task: Task, examples: ExampleSet, data: str) -> list[Level]:
     """Return the levels that a diagnosis gives by default. Pictures are given only if the video can be read."""
-    levels = list(task_levels(opened.task).aids)
-    if opened.examples.is_linked:
+    levels = list(task_levels(task).aids)
+    if examples.is_linked:
         return levels
     if pictures := [level for level in levels if level in PICTURES]:
-        log.warning("%s: not given: %s. They %s", opened.task.name, ", ".join(pictures), NEEDS_VIDEO)
+        log.warning("%s: not given: %s. They %s", task.name, ", ".join(pictures), NEEDS_VIDEO)
     if not (others := [level for level in levels if level not in PICTURES]):
-        raise ConfigError(f"{opened.data}: {opened.task.name} has only aids that {NEEDS_VIDEO}")
+        raise ConfigError(f"{data}: {task.name} has only aids that {NEEDS_VIDEO}")
     return others
 
 

@@ -284,7 +284,8 @@ def export_run(
         judge: the folder below RUN/judges with the scores. None uses the judge of the imported run, or the only judge.
 
     Raises:
-        ConfigError: `out` is in use, the run has another benchmark or protocol, or several judges require a choice.
+        ConfigError: `out` is in use, the run has another benchmark or protocol or is a part of a set, or several judges
+            require a choice.
         DataError: the folder is not a run, or the dataset is not the dataset that was run.
     """
     out = Path(out).absolute()
@@ -321,6 +322,8 @@ def _refuse_other_rules(own_run: ReadRun) -> None:
         raise ConfigError(
             f"{own_run.folder}: is a run of {own_run.task.benchmark}. Fix: export runs of barista, whose release it is"
         )
+    if own_run.description.data.part is not None:
+        raise ConfigError(f"{own_run.folder}: is a part of a set. Fix: export a run of the whole set")
     if own_run.task.follows_paper:
         raise ConfigError(
             f"{own_run.folder}: follows the paper's protocol, the layout has the released rules' scores. "

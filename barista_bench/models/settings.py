@@ -26,7 +26,10 @@ class RevisionSettings(SettingsTable):
     """The revision of a model."""
 
     revision: str | None = Field(
-        None, description="Commit of a Hub checkpoint; of a served model what the server runs, where you know it."
+        None,
+        description=(
+            "Commit of a Hub checkpoint; for a served model, the revision that the server runs, if you know it."
+        ),
     )
 
 
@@ -35,27 +38,38 @@ class GeneratorSettings(RevisionSettings):
 
     think_tags: Names | None = Field(
         None,
-        description="Opening and closing tag of reasoning, with a comma between; those of common models if left out.",
+        description=(
+            "Opening and closing tag of reasoning, separated by a comma; by default the tags of common models."
+        ),
         min_length=2,
         max_length=2,
     )
     reasoning: Reasoning | None = Field(
-        None, description="Whether, or how hard, the model reasons first, if it has a switch; its own way if left out."
+        None,
+        description=(
+            "Whether, or how hard, the model reasons first, if it has such a switch; by default the model decides."
+        ),
     )
     box_format: BoxFormatSetting = Field(
-        None, description="How the model writes boxes, e.g. yxyx/1000, xyxy/1 or xyxy/pixels, if not as its family."
+        None,
+        description=(
+            "How the model writes boxes, e.g. yxyx/1000, xyxy/1 or xyxy/pixels; by default as its architecture does."
+        ),
     )
     frames_as: FramesAs = Field(
-        "images",
-        description="How images that follow each other reach the model; as one video with the times of frames.",
+        "images", description="How to send consecutive images: as images, or as one video with the times of its frames."
     )
     video_fps: float | None = Field(
-        None, gt=0, description="Of a video: frames shown a second, instead of the times at which they were filmed."
+        None,
+        gt=0,
+        description="Frames per second to state for a video, instead of the times at which the frames were filmed.",
     )
     structured_output: bool = Field(
         False,
-        description="Hold answers to their JSON Schema while they are written: a local model token by token, a server "
-        "by response_format (strict).",
+        description=(
+            "Constrain answers to their JSON Schema while they are written: a local model token by token,"
+            " a server by response_format (strict)."
+        ),
     )
 
     @model_validator(mode="after")
@@ -82,15 +96,19 @@ class GeneratorSettings(RevisionSettings):
 class WeightSettings(RevisionSettings):
     """Settings for a checkpoint, however it is run."""
 
-    device: str = Field("auto", description="auto (a CUDA GPU if there is one), cpu, cuda, split (over all GPUs), ...")
-    dtype: str = Field("auto", description="auto (the checkpoint's own), float32, bfloat16, ...")
-    trust_remote_code: bool = Field(False, description="Run code that the checkpoint brings.")
+    device: str = Field(
+        "auto", description=("Device: auto (a CUDA GPU if there is one), cpu, cuda, split (over all GPUs), ...")
+    )
+    dtype: str = Field("auto", description="Precision: auto (of the checkpoint), float32, bfloat16, ...")
+    trust_remote_code: bool = Field(False, description="Run the code that comes with the checkpoint.")
 
 
 class CheckpointSettings(WeightSettings):
     """Settings for all checkpoints that transformers runs."""
 
-    attn_implementation: str | None = Field(None, description="sdpa, flash_attention_2, ...")
+    attn_implementation: str | None = Field(
+        None, description="Implementation of attention: sdpa, flash_attention_2, ..."
+    )
 
 
 _RESERVED_ARGUMENTS = frozenset(
@@ -108,19 +126,18 @@ class VllmSettings(WeightSettings, GeneratorSettings):
     """Settings of `--engine vllm`: the keyword arguments of `VllmModel.load`."""
 
     engine_python: Path | None = Field(
-        None, description="Of --engine vllm: interpreter of the environment that has vllm, if it is another one."
+        None, description="Python of the environment that has vllm, if it is another environment."
     )
     engine_args: JsonObject = Field(
-        default_factory=dict,
-        description='Of --engine vllm: further arguments of its `LLM`, as JSON: {"max_model_len": 32768}.',
+        default_factory=dict, description='Further arguments of vLLM\'s `LLM`, as JSON: {"max_model_len": 32768}.'
     )
     engine_requests: Count = Field(
-        64, description="Of --engine vllm: prompts in it at most; their images are held in memory."
+        64, description="Maximum number of prompts in vLLM at the same time; their images are in memory."
     )
     engine_timeout: float = Field(
-        1800.0, gt=0, description="Of --engine vllm: seconds without a sign of life, after which it is started again."
+        1800.0, gt=0, description="Seconds without a sign of life after which vLLM is restarted."
     )
-    tensor_parallel: Count = Field(1, description="Of --engine vllm: GPUs that share one copy of the weights.")
+    tensor_parallel: Count = Field(1, description="Number of GPUs on which vLLM shares one copy of the weights.")
 
     @field_validator("engine_args")
     @classmethod
@@ -138,18 +155,18 @@ class VllmSettings(WeightSettings, GeneratorSettings):
 class TransformersSettings(CheckpointSettings, GeneratorSettings):
     """Settings of a vision-language model: the keyword arguments of `TransformersModel.load`."""
 
-    batch_size: Count | Literal["auto"] = Field(8, description="The most prompts generated together, or auto.")
+    batch_size: Count | Literal["auto"] = Field(8, description="Maximum number of prompts in a batch, or auto.")
     quantization: Literal["4bit", "8bit"] | None = Field(
-        None, description="4bit (NF4) or 8bit (LLM.int8) through bitsandbytes, on a CUDA GPU."
+        None, description="Quantise with bitsandbytes on a CUDA GPU: 4bit (NF4) or 8bit (LLM.int8)."
     )
     adapter: str | None = Field(None, description="LoRA adapter: a folder or a Hub id; needs peft.")
     adapter_revision: str | None = Field(None, description="Commit of a Hub adapter.")
-    min_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
-    max_pixels: Count | None = Field(None, description="Of an image, where the processor takes a limit.")
-    chat_template: Path | None = Field(None, description="File of a chat template (Jinja) instead of the checkpoint's.")
+    min_pixels: Count | None = Field(None, description="Minimum pixels per image, if the processor has this limit.")
+    max_pixels: Count | None = Field(None, description="Maximum pixels per image, if the processor has this limit.")
+    chat_template: Path | None = Field(None, description="Chat template (a Jinja file) that replaces the checkpoint's.")
     template_kwargs: JsonObject = Field(
         default_factory=dict,
-        description='Variables of the chat template, as JSON: {"enable_thinking": false}. No secrets here.',
+        description=('Variables of the chat template, as JSON: {"enable_thinking": false}. Do not put secrets here.'),
     )
 
     @field_validator("template_kwargs")

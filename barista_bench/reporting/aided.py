@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from barista_bench.diagnosis.conditions import PLAIN
 from barista_bench.diagnosis.records import DIAGNOSIS_FILE, read_diagnoses
 from barista_bench.files.reading import read_json_lines
-from barista_bench.runs.ask.aiding import AIDS_FILE
+from barista_bench.runs.described import AIDS_FILE
 from barista_bench.runs.log_reader import run_records
 from barista_bench.runs.run_folder import CONFIG_FILE, read_run
 from barista_bench.runs.score.scoring import ScoredRun
@@ -33,6 +33,13 @@ def _diagnosis_folder(run: ScoredRun) -> Path | None:
     """Return the folder of the diagnosis to which this plain run belongs, or None."""
     folder = run.folder.parent.parent
     return folder if run.folder.parent.name == PLAIN and (folder / DIAGNOSIS_FILE).is_file() else None
+
+
+def without_asked_twice(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
+    """Leave out the plain run of a diagnosis if another run has the same model and task."""
+    keys = {run.folder: (run.task.benchmark, run.task.name, run.results.model.label) for run in runs}
+    others = {keys[run.folder] for run in runs if _diagnosis_folder(run) is None}
+    return [run for run in runs if _diagnosis_folder(run) is None or keys[run.folder] not in others]
 
 
 def causes_of(run: ScoredRun) -> dict[str, tuple[str, ...]]:

@@ -48,6 +48,8 @@ class ModelInfo(Strict):
 
 DECISION_FILE = "decision.json"
 """File with the decision of a run that stopped early, in a run folder or in a judge's folder."""
+AIDS_FILE = "aids.jsonl"
+"""File of a run folder with the aids of each example: their text, and their data in pixels."""
 MAX_FILE = 2**20
 """Maximum bytes of a price file."""
 _Price = Annotated[float, Field(ge=0, le=1e9)]

@@ -30,7 +30,7 @@ from barista_bench.files.owned_folders import refuse_inside, replacing_folder
 from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import atomic_write, sync
 from barista_bench.runs.data_location import moved_data
-from barista_bench.runs.described import DECISION_FILE
+from barista_bench.runs.described import AIDS_FILE, DECISION_FILE
 from barista_bench.runs.log.inputs import INPUTS_FILE, digest, merge_inputs, read_inputs, sample_keys
 from barista_bench.runs.log.sample_log import (
     LOCK_WAIT,
@@ -331,8 +331,9 @@ def merge(folders: Sequence[Path], out: Path) -> Compaction:
             files = (log_files(one) if kind == "samples" else sorted(one.glob(f"{kind}*.jsonl")) for one in folders)
             for number, path in enumerate(chain.from_iterable(files)):
                 shutil.copyfile(path, merged / f"{kind}-{number}.jsonl")
-        if decided := next((one for one in folders if (one / DECISION_FILE).is_file()), None):
-            shutil.copyfile(decided / DECISION_FILE, merged / DECISION_FILE)
+        for name in (DECISION_FILE, AIDS_FILE):
+            if source := next((one / name for one in folders if (one / name).is_file()), None):
+                shutil.copyfile(source, merged / name)
         compaction = compact(merged)
         for path in merged.glob("*.lock"):
             path.unlink()  # no other process uses this folder

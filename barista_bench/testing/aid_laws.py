@@ -14,6 +14,7 @@ from barista_bench.aids.levels import Aid, Level, gives, needed_levels, task_lev
 from barista_bench.aids.texts import AidBook, Part
 from barista_bench.benchmarks.kinds.text import TextTask
 from barista_bench.benchmarks.lexical import content_words
+from barista_bench.benchmarks.vista.matching import Matching
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.example import Example, Prediction
 from barista_bench.core.task import Task
@@ -114,11 +115,19 @@ def copied_answers(task: Task, example: Example, text: str) -> dict[str, str]:
             counts = Counter(content_words(words))
             return max(choices, key=lambda label: sum(counts[word] for word in set(content_words(choices[label]))))
 
-        return {name: task.answer_text([nearest(item)], example) for name, item in {**copied, "overlap": text}.items()}  # type: ignore[attr-defined]
+        write = choosing_answer(task, example)
+        return {name: write(nearest(item)) for name, item in {**copied, "overlap": text}.items()}
     if isinstance(task, TextTask):
         return {name: f"Answer: {item}" for name, item in {**copied, "all": " ".join(items)}.items()}
     box_of = {item: json.loads(match["box"]) for item, match in zip(items, lines, strict=True) if match["box"]}
     return {name: _structured(task, example, item, box_of) for name, item in copied.items()}
+
+
+def choosing_answer(task: Task, example: Example) -> Callable[[str], str]:
+    """Return a function that writes the answer that chooses a label."""
+    if isinstance(task, Matching):
+        return lambda label: task.choosing_answer(example, label)
+    return lambda label: task.answer_text([label], example)  # type: ignore[attr-defined]
 
 
 def _structured(task: Task, example: Example, item: str, box_of: dict[str, list[float]]) -> str:

@@ -23,16 +23,21 @@ import msgspec
 from PIL import Image
 from pycocotools import mask as coco_mask
 
+from barista_bench.aids.levels import LEVELS, Aid, has_aids
+from barista_bench.aids.texts import AidBook, Parts
 from barista_bench.benchmarks import task_class, task_names
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import content_seed
 from barista_bench.core.guarding import attempt
 from barista_bench.core.task import Task
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
-from barista_bench.data.dataset import open_examples, recorded_root
+from barista_bench.data.dataset import ExampleSet, open_examples, recorded_root
 from barista_bench.data.loaded_example import LinkedMedia, LoadedExample
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, read_manifest, rows_of_configs
 from barista_bench.data.rows import local_splits, video_hashes
 from barista_bench.data.stored_images import JPEG_QUALITY
+from barista_bench.diagnosis.conditions import plan
+from barista_bench.diagnosis.running import usual_levels
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import TRAINING_SET, refuse_inside, replacing_folder
 from barista_bench.files.paths import confine
@@ -40,6 +45,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.interchange import davis
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.frame_folder import video_sha256
+from barista_bench.runs.ask.aiding import Teller
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.scene_graph import Instance, SceneGraph, VideoGraph
@@ -187,6 +193,7 @@ def export(
     run: str | Path | None = None,
     held_out: Sequence[str | Path] = (),
     root: str | Path | None = None,
+    aids: Literal["true", "inert"] | None = None,
 ) -> ExportResult:
     """Write the training videos of a dataset as a training set. It replaces an older set in `out`.
 
@@ -199,6 +206,8 @@ def export(
         held_out: further built datasets. Videos of their splits other than `train` must not be in the training set.
         root: folder of the release, for `coco` and `davis`. For other formats, the folder of a linked set's videos, if
             they have moved.
+        aids: for `chat`, puts the aids of a diagnosis, or their inert controls, before each question. The content of a
+            question determines which of its levels are given. Questions without an aid are left out.
 
     Raises:
         ConfigError: a setting is missing, or does not fit the format.
@@ -214,6 +223,8 @@ def export(
             )
     if tasks and form not in _ASKING:
         raise ConfigError(f"--task goes with --format {' or '.join(_ASKING)}. Fix: leave it out")
+    if aids and form != "chat":
+        raise ConfigError("--aids goes with --format chat. Fix: leave it out")
     refuse_inside(Path(out), data, root, run, *held_out)
     configs, notes, faults = tuple(tasks), tuple[str, ...](), tuple[str, ...]()
     if run is not None:
@@ -222,6 +233,8 @@ def export(
     elif form in _ASKING:
         names, splits = task_names(str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))), local_splits(data)
         configs = configs or tuple(n for n in names if n in splits and not why_untrainable(_task_of(data, n)))
+        if aids and not tasks:
+            configs = tuple(n for n in configs if has_aids(_task_of(data, n)))
     training = _training_videos(data, configs, held_out, box_format)
     with replacing_folder(Path(out), TRAINING_SET) as folder:
         if run is not None:
@@ -230,7 +243,7 @@ def export(
             faults = tuple(scored.task.faults)
         elif box_format is not None:
             columns = ("completion",) if form == "chat" else ()
-            rows = _write_conversations(_questions(data, configs, box_format, root, form), folder, columns)
+            rows = _write_conversations(_questions(data, configs, box_format, root, form, aids), folder, columns)
         else:
             rows, notes = write_specialist_set(data, video_hashes(data)[TRAIN], folder, form, root)
         training.write(folder)
@@ -272,20 +285,44 @@ def _task_of(data: Path, name: str) -> Task:
 
 
 def _questions(
-    data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None, form: ExportFormat
+    data: Path,
+    tasks: Sequence[str],
+    box_format: BoxFormat,
+    root: str | Path | None,
+    form: ExportFormat,
+    aids: Literal["true", "inert"] | None,
 ) -> Iterator[_Row]:
     """Yield each question with its reference, as the oracle writes it or, for `prompts`, as a reward reads it."""
     for name in tasks:
         task = _task_of(data, name)
         refuse_untrainable(task)
-        for loaded in open_examples(data, task.benchmark, name, split=TRAIN, root=root):
-            if not task.has_answer(loaded.example):
+        examples = open_examples(data, task.benchmark, name, split=TRAIN, root=root)
+        parts, teller = _aids(task, examples, data, aids, box_format) if aids else ({}, None)
+        for index, example in enumerate(examples.examples):
+            if not task.has_answer(example) or (teller and example.example_id not in parts):
                 continue
             if form == "chat":
-                yield _row(loaded, task, box_format, completion=task.reference_answer(loaded.example, box_format))
+                answer = task.reference_answer(example, box_format)
+                yield _row(examples[index], task, box_format, teller, completion=answer)
             else:
-                row = _row(loaded, task, box_format)
-                yield {**row, REFERENCE: write_reference(loaded.example, task, box_format)}
+                row = _row(examples[index], task, box_format)
+                yield {**row, REFERENCE: write_reference(example, task, box_format)}
+
+
+def _aids(
+    task: Task, examples: ExampleSet, data: Path, variant: Literal["true", "inert"], box_format: BoxFormat
+) -> tuple[dict[str, Parts], Teller]:
+    """Return the aids of each question that has some: those of one condition of its diagnosis, chosen by content."""
+    levels = usual_levels(task, examples, str(data))
+    book = AidBook.open(task, examples, str(data))
+    parts = {}
+    for planned in plan(examples.examples, book, levels):
+        name = planned.example.example_id
+        size = 1 + content_seed("aids", name) % len(planned.order)
+        given = [Aid(level, variant) for level in LEVELS if level in planned.order[:size]]
+        if told := book.parts(planned.example, given, box_format):
+            parts[name] = told
+    return parts, Teller(examples, book, parts)
 
 
 def _preferences(data: Path, run: ScoredRun, root: str | Path | None) -> Iterator[_Row]:
@@ -334,13 +371,19 @@ def _write_conversations(conversations: Iterable[_Row], folder: Path, columns: S
     return rows
 
 
-def _row(loaded: LoadedExample, task: Task, box_format: BoxFormat, **answers: str) -> _Row:
+def _row(
+    loaded: LoadedExample, task: Task, box_format: BoxFormat, teller: Teller | None = None, **answers: str
+) -> _Row:
     """Return a question with its images and its answers, by column."""
+    images, prompt = _images(loaded, task), task.prompt(loaded.example, box_format)
+    if teller:
+        prompt, pictures, _ = teller.tell(loaded.example.example_id, prompt, len(images))
+        images += _encoded(pictures, frames=0)
     assistant = {name: [{"type": "text", "text": text}] for name, text in answers.items()}
     return {
         "example_id": loaded.example.example_id,
-        "images": _images(loaded, task),
-        "prompt": task.prompt(loaded.example, box_format).messages(),
+        "images": images,
+        "prompt": prompt.messages(),
         **{name: [{"role": "assistant", "content": content}] for name, content in assistant.items()},
     }
 
@@ -351,11 +394,14 @@ def _images(loaded: LoadedExample, task: Task) -> list[dict[str, Any]]:
     Stored pictures are copied byte by byte. Others are encoded as in `build`, or as PNG if an option changes stored
     pictures.
     """
-    from barista_bench.data.stored_images import encode_image
-
     frames = len(loaded.example.frames) if isinstance(loaded.media, LinkedMedia) else 0
     if not isinstance(loaded.media, LinkedMedia) and type(task).displayed_images is Task.displayed_images:
-        files: Iterable[bytes] = loaded.media
-    else:
-        files = (encode_image(image, overlay=n >= frames) for n, image in enumerate(loaded.images(task)))
-    return [{"bytes": content, "path": None} for content in files]
+        return [{"bytes": content, "path": None} for content in loaded.media]
+    return _encoded(loaded.images(task), frames)
+
+
+def _encoded(images: Iterable[Image.Image], frames: int) -> list[dict[str, Any]]:
+    """Return encoded images. The first are frames, and the others have overlays."""
+    from barista_bench.data.stored_images import encode_image
+
+    return [{"bytes": encode_image(image, overlay=n >= frames), "path": None} for n, image in enumerate(images)]

@@ -156,6 +156,13 @@ def test_the_look_of_marks_is_that_of_the_set(kitchen_release: Path, tmp_path: P
     assert params == {"mask_alpha": 0.25, "alpha_segmentation_boundary": 0.75, "font_size": 14}
 
 
+def test_a_run_on_a_part_of_a_set_is_refused(six_frozen: Path, tmp_path: Path) -> None:
+    (tmp_path / "ids").write_text(ours(six_frozen, "activity")[0].example_id)
+    run(six_frozen, tmp_path / "ours", task="activity", model="chance", example_ids=tmp_path / "ids")
+    with pytest.raises(ConfigError, match=r"ours: is a part of a set"):
+        export_run(tmp_path / "ours", tmp_path / "released")
+
+
 def test_several_runs_are_several_folders(six_frozen: Path, tmp_path: Path) -> None:
     run(six_frozen, tmp_path / "ours", task="activity", model="chance", repetitions=3)
     done = export_run(tmp_path / "ours", tmp_path / "released")

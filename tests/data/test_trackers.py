@@ -61,11 +61,11 @@ def test_what_a_served_model_is_asked_with_stays_here_and_folders_are_named_by_t
     scored: ScoredRun,
 ) -> None:
     """Neither the address of its server, nor what the user had sent to it."""
-    private = {"base_url": "https://gpu7.inner.example/v1", "extra_body": '{"user": "ada"}', "max_image_side": 1024}
+    private = {"base_url": "https://gpu7.inner.example/v1", "extra_body": '{"user": "ada"}', "jpeg_quality": 80}
     scored.results.model.settings.update(private)
     scored.results.changed_options["encoder"] = "/home/me/mpnet"
     logged = logged_settings(scored.results)
-    assert (logged["max_image_side"], logged["options"]) == (1024, {"encoder": "mpnet"})
+    assert (logged["jpeg_quality"], logged["options"]) == (80, {"encoder": "mpnet"})
     assert not {"base_url", "extra_body"} & logged.keys()
     assert "inner.example" not in json.dumps(logged)
 

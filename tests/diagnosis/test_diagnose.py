@@ -132,6 +132,10 @@ def test_a_report_says_why_a_model_fails_and_ranks_no_aided_run(
     page = (tmp_path / "page/report.html").read_text()
     assert "Given object boxes, 1.00" in page
     assert "aided:" not in page
+    runner.run(kitchen_data, tmp_path / "plain", task="relations", model="reader", repetitions=1, limit=LIMIT)
+    again = CliRunner().invoke(app, ["report", str(tmp_path), "--out", str(tmp_path / "page"), "--no-compare"])
+    assert again.exit_code == 0, again.output
+    assert again.output.count("barista/relations") == 1, "the same questions, asked twice, are one run"
 
 
 def test_a_dry_run_prints_the_plan_and_asks_nothing(kitchen_data: Path, tmp_path: Path) -> None:

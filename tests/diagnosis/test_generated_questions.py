@@ -36,7 +36,10 @@ def sibling_data(generated: Callable[[str], Path], made_once: MadeOnce) -> Calla
     return built
 
 
-@pytest.mark.parametrize(("benchmark", "name"), [("handyvqa", "process"), ("handyvqa", "state"), ("egocot", "cot")])
+WITH_OBJECTS = [("handyvqa", "process"), ("handyvqa", "state"), ("egocot", "cot"), ("vista", "real_world")]
+
+
+@pytest.mark.parametrize(("benchmark", "name"), WITH_OBJECTS)
 def test_a_copier_of_objects_in_view_gains_nothing(
     benchmark: str, name: str, sibling_data: Callable[[str], Path], graph_data: Path
 ) -> None:
@@ -48,6 +51,13 @@ def test_a_copier_of_objects_in_view_gains_nothing(
         text = book.text(example, [Aid("objects")], DEFAULT_BOX_FORMAT) or ""
         assert "Times are seconds after the beginning of what is asked about" in text
     check_aids(book, examples.examples, None)
+
+
+def test_videos_joined_of_clips_have_no_aid(sibling_data: Callable[[str], Path], graph_data: Path) -> None:
+    task, examples = get_task("vista", "real_world"), open_examples(sibling_data("vista"), "vista", "real_world")
+    book = AidBook.open(task, examples, str(graph_data))
+    assert {example.metadata["level"] for example in examples.examples} > {1}
+    assert {example.metadata["level"] for example in examples.examples if book.levels(example)} == {1}
 
 
 def test_a_generated_question_is_told_objects_of_its_graph(

@@ -1,12 +1,15 @@
 """Aids as pictures: frames that matter, parts in full size, numbered marks."""
 
 import hashlib
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from barista_bench.aids.levels import Aid
 from barista_bench.aids.picture_facts import elsewhere
@@ -16,12 +19,14 @@ from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.example import Example
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.data.dataset import BuiltExamples
+from barista_bench.data.folder import build
 from barista_bench.diagnosis.running import DiagnoseConfig, plan_tasks
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.aiding import AIDS_FILE, with_parts
-from tests.diagnosis.conftest import Aids
+from barista_bench.training.exporting import PARQUET, export
+from tests.diagnosis.conftest import SAMPLING, Aids
 
 FRAME = np.random.default_rng(7).integers(0, 255, (90, 160, 3), dtype=np.uint8)
 
@@ -142,3 +147,24 @@ def test_an_aid_and_a_view_are_not_mixed(kitchen_data: Path, tmp_path: Path, wat
         runner.run(kitchen_data, tmp_path, task="hand_object", aid="marks", view="mirrored", model="watcher")
     with pytest.raises(ConfigError, match="has no such view"):
         runner.run(kitchen_data, tmp_path, task="hand_object", view="reversed", model="watcher")
+
+
+@pytest.mark.full
+def test_a_chat_with_aids_is_what_a_run_with_them_asks(kitchen_data: Path, watcher: Watcher, tmp_path: Path) -> None:
+    videos, data = kitchen_data.parent / "kitchen", tmp_path / "data"
+    split = {"train": sorted(path.parent.name for path in videos.glob("*/video.mp4")), "test": []}
+    (tmp_path / "split.json").write_text(json.dumps(split))
+    build(videos, data, frames="linked", sampling=SAMPLING, cache=False, split_file=tmp_path / "split.json")
+    export(data, tmp_path / "chats", "chat", tasks=["hand_object"], box_format=DEFAULT_BOX_FORMAT, aids="inert")
+    runner.run(data, tmp_path / "run", task="hand_object", model="watcher", aid="marks:inert", repetitions=1)
+    asked = {request.request_id: request for request in watcher.requests}
+    chats = pq.read_table(tmp_path / "chats" / PARQUET).to_pylist()
+    assert {chat["example_id"] for chat in chats} <= asked.keys()
+    for chat in chats:
+        request = asked[chat["example_id"]]
+        told = request.prompt.messages()
+        turns = [{**turn, "content": [{"text": None, **part} for part in turn["content"]]} for turn in told]
+        assert chat["prompt"] == turns
+        picture = Image.open(io.BytesIO(chat["images"][-1]["bytes"]))
+        assert np.array_equal(np.asarray(picture), np.asarray(request.images[-1]))
+    assert chats

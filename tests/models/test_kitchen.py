@@ -2,13 +2,18 @@
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoTokenizer
 
+from barista_bench.aids.texts import HEADINGS
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_names import EMBEDDED
 from barista_bench.core.training_videos import TrainingVideos
@@ -191,3 +196,25 @@ def test_the_same_data_give_the_same_bytes_and_so_does_a_training_that_was_kille
         assert written == {path.name: path.read_bytes() for path in (tmp_path / "killed" / name).iterdir()}
     of_two_steps = [(tmp_path / "whole" / name / "model.safetensors").read_bytes() for name in ("model", "early")]
     assert of_two_steps[0] != of_two_steps[1]
+
+
+@pytest.mark.full
+def test_a_training_with_aids_starts_from_all_that_the_checkpoint_knows(
+    train: Callable[[str, int], None], script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train("whole", 100)
+    shutil.copytree(tmp_path / "chats", tmp_path / "chats-true")
+    given = "--start whole/model --chats chats chats-true --out aided --steps 1 --batch 2 --drill 1 --rate 0"
+    monkeypatch.setattr("sys.argv", ["train_kitchen.py", *given.split()])
+    script.main()
+    before, after = (load_file(tmp_path / name / "model" / "model.safetensors") for name in ("whole", "aided"))
+    assert before.keys() == after.keys()
+    for name, weights in before.items():
+        assert torch.equal(after[name][: len(weights)], weights), name
+    known, aided = (AutoTokenizer.from_pretrained(tmp_path / name / "model") for name in ("whole", "aided"))
+    plain, heading = "Find everything that fits this phrase", HEADINGS["states"]
+    assert aided.tokenize(plain) == known.tokenize(plain)
+    assert len(aided.tokenize(heading)) == 1 < len(known.tokenize(heading))
+    assert (tmp_path / "aided/model/training_videos.json").read_bytes() == (
+        tmp_path / "whole/model/training_videos.json"
+    ).read_bytes()

@@ -149,7 +149,7 @@ SECRET = "sk-not-to-be-seen"
 @pytest.mark.parametrize(
     "setting",
     [
-        {"max_image_side": 99, "base_url": f"https://{SECRET}@host/v1"},
+        {"jpeg_quality": 99, "base_url": f"https://{SECRET}@host/v1"},
         {"extra_body": f"[{SECRET}"},
         {"extra_body": [SECRET]},
         {"base_url": [SECRET]},

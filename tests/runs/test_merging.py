@@ -14,6 +14,7 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.shard import Shard
+from barista_bench.runs.described import AIDS_FILE
 from barista_bench.runs.log.inputs import INPUTS_FILE, merge_inputs, read_inputs
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleLog, SampleRecord, read_records, seal
 from barista_bench.runs.log_reader import merge, run_records
@@ -69,6 +70,14 @@ def test_a_merged_run_knows_where_its_data_lie(
     merge(folders, tmp_path / "merged")
     assert "was run with" not in caplog.text  # all machines had the same packages
     assert score(tmp_path / "merged").results.coverage.is_complete
+
+
+def test_a_merged_run_keeps_what_the_model_was_told(dataset: Path, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        run(dataset, tmp_path / name, model="oracle", limit=3, repetitions=1)
+    (tmp_path / "second" / AIDS_FILE).write_text("{}\n")
+    merge([tmp_path / "first", tmp_path / "second"], tmp_path / "merged")
+    assert (tmp_path / "merged" / AIDS_FILE).read_text() == "{}\n"
 
 
 def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_the_first(

@@ -84,14 +84,14 @@ def test_every_request_of_three_tasks_carries_the_bytes_that_the_dataset_stores(
 
 
 def test_another_format_quality_or_size_is_encoded_anew(six_tasks: Path, tmp_path: Path) -> None:
-    for number, changed in enumerate(({"image_format": "png"}, {"jpeg_quality": 30}, {"max_image_side": 32})):
+    for number, changed in enumerate(({"image_format": "png"}, {"jpeg_quality": 30}, {"max_side": 32})):
         with ServedStandIn() as server:
             ask(six_tasks, tmp_path / str(number), server, limit=1, **changed)
         sent = sent_pictures(server)
         assert sent
         assert not sent.keys() & stored_pictures(six_tasks).keys()
         sides = {max(Image.open(io.BytesIO(data)).size) for data in sent}
-        assert (max(sides) == 32) == ("max_image_side" in changed)
+        assert (max(sides) == 32) == ("max_side" in changed)
 
 
 def test_a_linked_set_sends_what_a_frozen_one_would(linked: Path, six_tasks: Path, tmp_path: Path) -> None:

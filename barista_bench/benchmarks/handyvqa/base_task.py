@@ -30,7 +30,7 @@ from barista_bench.media.video.readers import VideoFacts, video_facts
 
 MAX_SIDE = Option(
     default=None,
-    help="pixels of a frame's longer side at most; larger frames are scaled down",
+    help=("maximum length of a frame's longer side in pixels; larger frames are scaled down"),
     changes="prompt",
     low=16,
     high=8192,

@@ -52,7 +52,10 @@ from barista_bench.metrics.choice_accuracy.multiple import drawn_average_precisi
 RELEASED, PLAIN = "released", "plain"
 READING = Option(
     default=None,
-    help="how answers are read: as the released script does, or plainly; off: by where the question comes from",
+    help=(
+        "how to read an answer's letter: as the released script does, or with the reader of all other "
+        "sets; by default, the source of the question decides"
+    ),
     changes="scores",
     choices=(RELEASED, PLAIN),
     kind=str,

@@ -112,18 +112,16 @@ class SegmentationTask(HandyvqaTask):
         "max_side": MAX_SIDE,
         "mode": Option(
             default="sequential",
-            help="whether a model sees the whole clip, or its annotated frames alone",
+            help="show the complete clip, or only its annotated frames",
             changes="prompt",
             choices=("sequential", "frame_wise"),
         ),
         "truth_options": Option(
-            default=False,
-            help="whether the right options are named to the model, instead of the question",
-            changes="prompt",
+            default=False, help="give the model the right choices instead of the question", changes="prompt"
         ),
         "options_from": Option(
             default=None,
-            help="run folder of the same questions with options: the options that it answered are named to the model",
+            help=("run folder of the same questions with choices: give the model the choices that this run answered"),
             changes="prompt",
             kind=str,
             is_added=True,

@@ -276,10 +276,10 @@ class Matching(ReleaseTask[EvenSampling]):
 
         If several fit, only the first gets full marks, since only one may be best.
         """
-        return self._full_marks_answer(example, _reference(example)[0])
+        return self.choosing_answer(example, _reference(example)[0])
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        return self._full_marks_answer(example, rng.choice(MatchingInputs.of(example).labels))
+        return self.choosing_answer(example, rng.choice(MatchingInputs.of(example).labels))
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """Return the label that fits most of the set's other videos. At a tie, the first label wins.
@@ -289,9 +289,10 @@ class Matching(ReleaseTask[EvenSampling]):
         """
         set_examples = [other for other in others if self.resampling_unit(other) == self.resampling_unit(example)]
         counts = Counter(label for other in set_examples for label in _reference(other))
-        return self._full_marks_answer(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
+        return self.choosing_answer(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
 
-    def _full_marks_answer(self, example: Example, best: str) -> str:
+    def choosing_answer(self, example: Example, best: str) -> str:
+        """Write full marks for one label."""
         labels = MatchingInputs.of(example).labels
         return write_answer({label: self._highest if label == best else LOWEST for label in labels})
 

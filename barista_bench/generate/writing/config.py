@@ -14,27 +14,27 @@ class QuestionConfig(ModelSettings):
     """Settings of a model that writes questions. The descriptions are the help texts of the command line."""
 
     model: str = Field(description="The writer: served:NAME, a local checkpoint folder or a Hub id.")
-    source: str = Field(description="Data root of a release: one folder a video.")
+    source: str = Field(description="Data root of a release: one folder per video.")
     out: Path = Field(
-        Path("questions"), description="Folder for <video>_qa_pairs.jsonl; videos that have theirs are left out."
+        Path("questions"), description="Folder for <video>_qa_pairs.jsonl; videos that have this file are skipped."
     )
     protocol: Literal["release", "paper"] = Field(
         "release",
-        description="release: one try, kept if it can be read and is long enough; paper: it must name every change "
-        "and nothing else.",
+        description=(
+            "release: one try per question, kept if it can be read and is long enough. paper: the "
+            "question must name every change and nothing else."
+        ),
     )
     prompts: Path | None = Field(
         None,
         description="Prompt file (of several tasks: its writer), or domain:FILE (ours in a domain file's words), "
         "instead of ours.",
     )
-    attempts: Count = Field(3, description="Tries at one question before it is left out; for protocol=paper.")
+    attempts: Count = Field(3, description="Maximum number of tries per question, for protocol=paper.")
     sampling: Texts = Field(
         (), description="Override of the published sampling, as build takes it, e.g. per_class=10 or spacing=12."
     )
-    date: str | None = Field(
-        None, pattern=r"^\d{4}-\d{2}-\d{2}$", description="Recorded as the day of writing; today if left out."
-    )
+    date: str | None = Field(None, pattern=r"^\d{4}-\d{2}-\d{2}$", description="Date to record; today by default.")
 
 
 class RewordConfig(ModelSettings):

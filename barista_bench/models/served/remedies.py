@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-_SMALLER_IMAGES = "send smaller images (max_image_side, jpeg_quality)"
+_SMALLER_IMAGES = "send smaller images (max_side, jpeg_quality)"
 _SHORTER = (
-    "give a smaller max_new_tokens, fewer or smaller images (max_image_side), "
+    "give a smaller max_new_tokens, fewer or smaller images (max_side), "
     "or serve the model with a longer context (vLLM: --max-model-len)"
 )
 _TOO_LONG = (  # the prompt and the answer together are too long for the model

@@ -148,22 +148,11 @@ def _video_url(clip: VideoClip, request: Request, settings: ServedSettings) -> s
     return f"data:video/jpeg;base64,{','.join(files)}"
 
 
-def sent_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
-    """Return (width, height) in pixels after shrinking to `max_side`; the aspect ratio stays, except for rounding."""
-    if max_side is None or max(size) <= max_side:
-        return size
-    factor = max_side / max(size)
-    return max(1, round(size[0] * factor)), max(1, round(size[1] * factor))
-
-
 def picture_file(image: Image.Image, settings: ServedSettings, file: bytes | None = None) -> bytes:
-    """Return the file to send: `file`, unless the settings require another size, format or quality."""
-    size = sent_size(image.size, settings.max_image_side)
-    as_stored = settings.image_format is None and settings.jpeg_quality is None
-    if file is not None and as_stored and size == image.size:
+    """Return the file to send: `file`, unless the settings require another format or quality."""
+    if file is not None and settings.image_format is None and settings.jpeg_quality is None:
         return file
-    shrunk = image if size == image.size else image.resize(size, Image.Resampling.LANCZOS)
-    rgb = shrunk if shrunk.mode == "RGB" else shrunk.convert("RGB")
+    rgb = image if image.mode == "RGB" else image.convert("RGB")
     buffer = io.BytesIO()
     if settings.image_format == "png":
         rgb.save(buffer, "PNG", compress_level=1)  # the level does not change the pixels
@@ -196,19 +185,18 @@ def estimate(requests: Iterable[Request], config: GenerationConfig, settings: Se
     input_tokens = output_tokens = 0
     for request in requests:
         request.check_images()
-        input_tokens += estimated_input_tokens(request, settings.max_image_side)
+        input_tokens += estimated_input_tokens(request)
         output_tokens += config.max_new_tokens * (len(request.seeds) if config.temperature > 0 else 1)
     return Estimate(input_tokens, output_tokens)
 
 
-def estimated_input_tokens(request: Request, max_image_side: int | None = None) -> int:
+def estimated_input_tokens(request: Request) -> int:
     """Return the estimated tokens of a prompt: one token per 4 characters, and images by OpenAI's tiles.
 
     Other models count differently.
     """
-    sizes = [sent_size(image.size, max_image_side) for image in request.images]
     text_tokens = -(-len(request.prompt.as_text()) // _CHARACTERS_PER_TOKEN)
-    return _TOKENS_PER_REQUEST + text_tokens + sum(map(estimated_image_tokens, sizes))
+    return _TOKENS_PER_REQUEST + text_tokens + sum(estimated_image_tokens(image.size) for image in request.images)
 
 
 def estimated_image_tokens(size: tuple[int, int]) -> int:

@@ -38,57 +38,72 @@ class ServedSettings(GeneratorSettings):
 
     base_url: str | None = Field(
         None,
-        description="Of a served model: an OpenAI-compatible endpoint. OPENAI_BASE_URL, else OpenAI's own, if left "
-        "out. Plain http carries no key, but to this machine.",
+        description=(
+            "OpenAI-compatible endpoint of a served model; by default OPENAI_BASE_URL, or OpenAI's own. "
+            "Over plain http, a key is sent only to this machine."
+        ),
     )
     api_key_env: str | None = Field(
-        None,
-        description="Name of the environment variable that holds the key; OPENAI_API_KEY for OpenAI's own host alone.",
+        None, description=("Environment variable with the key. Only OpenAI's own host uses OPENAI_API_KEY by default.")
     )
     timeout: float = Field(
-        600.0, gt=0, description="Seconds that one served call may take, from sending to the last byte."
+        600.0, gt=0, description="Maximum seconds of one served call, from sending to the last byte."
     )
     max_concurrency: int = Field(
-        16, ge=1, le=1024, description="Served calls in flight at most; how many there are adapts to the server."
+        16, ge=1, le=1024, description="Maximum number of simultaneous served calls; the number adapts to the server."
     )
-    max_attempts: int = Field(6, ge=1, le=100, description="Attempts at one served call.")
+    max_attempts: int = Field(6, ge=1, le=100, description="Maximum number of attempts at one served call.")
     batch_api: bool = Field(
         False, description="Ask through the provider's batch API (/v1/batches): cheaper, with up to a day's wait."
     )
     image_format: Literal["jpeg", "png"] | None = Field(
         None,
-        description="Of images sent to a served model: encode them again. Left out, they go out byte by byte as a "
-        "frozen set stores them, and frames of a linked set as a frozen one would.",
+        description=(
+            "Encode the images for a served model again in this format. By default, the stored bytes are "
+            "sent; frames of a linked set are encoded as a frozen set encodes them."
+        ),
     )
     jpeg_quality: int | None = Field(
-        None, ge=1, le=100, description="Of images sent to a served model: encode them again as JPEG. 75 if left out."
+        None,
+        ge=1,
+        le=100,
+        description=(
+            "Encode the images for a served model again as JPEG with this quality; 75 for --image-format jpeg."
+        ),
     )
-    max_image_side: int | None = Field(None, ge=16, description="Longer sides of images are scaled down to it, pixels.")
     image_detail: Literal["low", "high", "auto"] | None = Field(
-        None, description="low, high or auto, where a server knows it."
+        None, description="Detail of images (low, high or auto), if the server supports it."
     )
-    prompt_opens_thinking: bool = Field(False, description="A served model's template writes the opening think tag.")
+    prompt_opens_thinking: bool = Field(
+        False, description="The chat template of the served model writes the opening think tag."
+    )
     reasoning_field: str = Field(
         "reasoning_effort",
-        description="Field of a served call that holds reasoning; dots go into objects: "
-        "chat_template_kwargs.enable_thinking where vLLM or SGLang serves a template with that switch.",
+        description=(
+            "Request field that switches reasoning; dots address nested fields, e.g. "
+            "chat_template_kwargs.enable_thinking for vLLM or SGLang."
+        ),
         min_length=1,
     )
     thinking_budget_field: str | None = Field(
         None,
-        description="Field of a call that holds the thinking budget, e.g. thinking_token_budget; dots go into objects.",
+        description="Request field of the thinking budget, e.g. thinking_token_budget; dots address nested fields.",
     )
     token_limit_field: Literal["max_completion_tokens", "max_tokens"] = Field(
-        "max_completion_tokens", description="max_tokens for older servers."
+        "max_completion_tokens", description="Request field of the token limit; max_tokens for older servers."
     )
     explicit_sampling: bool = Field(
         False,
-        description="Send top_k and repetition_penalty even where they are off: vLLM and SGLang take the checkpoint's "
-        "otherwise, hosted APIs refuse them.",
+        description=(
+            "Send top_k and repetition_penalty even if they are off. Otherwise vLLM and SGLang use the "
+            "checkpoint's values; hosted APIs refuse these fields."
+        ),
     )
-    omit: Names = Field((), description="Of temperature, top_p and seed, those a served model refuses.")
+    omit: Names = Field(
+        (), description=("Parameters not to send, because the served model refuses them: temperature, top_p, seed.")
+    )
     extra_body: JsonObject = Field(
-        default_factory=dict, description="Further fields of every served call, as JSON. No secrets here."
+        default_factory=dict, description="Further fields of every served call, as JSON. Do not put secrets here."
     )
 
     @field_validator("omit")

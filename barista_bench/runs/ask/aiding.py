@@ -23,6 +23,7 @@ from barista_bench.core.boxes import as_xyxy
 from barista_bench.core.example import evidence_objects
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.task import Example, Question
+from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.loaded_example import LinkedMedia
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ConfigError, DataError
@@ -33,11 +34,10 @@ from barista_bench.models import Model, Request
 from barista_bench.models.ablations import add_aids
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.earlier_run import answers_hash
+from barista_bench.runs.described import AIDS_FILE
 from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.runs.score.scoring import read_scored
 
-AIDS_FILE = "aids.jsonl"
-"""File of a run folder with the aids of each example: their text, and their data in pixels."""
 NEEDS_VIDEO = "show other frames or parts of the video. Fix: build the dataset with --frames linked"
 _FRAME_CACHE = 64 * 2**20
 Change = Callable[[Request], Request]
@@ -90,7 +90,7 @@ def _aided_task(opened: OpenedTask, aids: Sequence[Aid], model: Model, graph: st
         if aid.run:
             book.own_boxes = own_boxes(aid.run)
     parts = book.all_parts(_asked(opened), aids, model.box_format)
-    tell = _Teller(opened, book, parts)
+    tell = Teller(opened.examples, book, parts)
     return _only(opened, parts, tell, parts_lines(parts), "the video lacks such facts, or the model was not asked them")
 
 
@@ -129,9 +129,9 @@ def write_aids(opened: OpenedTask) -> None:
 class _Frames:
     """Reads frames from the videos of a linked set."""
 
-    def __init__(self, opened: OpenedTask) -> None:
-        self._examples, self._store = opened.examples, FrameStore(max_bytes=_FRAME_CACHE)
-        self._index = {example.example_id: index for index, example in enumerate(opened.examples.examples)}
+    def __init__(self, examples: ExampleSet) -> None:
+        self._examples, self._store = examples, FrameStore(max_bytes=_FRAME_CACHE)
+        self._index = {example.example_id: index for index, example in enumerate(examples.examples)}
 
     def of(self, example_id: str, frames: Sequence[int]) -> list[NDArray[np.uint8]]:
         """Return frames of the example's video. Raises DataError if the set is not linked to its video."""
@@ -146,29 +146,37 @@ class _Frames:
         return LinkedMedia(others, loaded.media.sha256).frames(self._store, loaded.example.video_id)
 
 
-class _Teller:
-    """Adds aids to a request: text and pictures before the question."""
+class Teller:
+    """Adds aids to a request or a chat: text and pictures before the question."""
 
-    def __init__(self, opened: OpenedTask, book: AidBook, parts: Mapping[str, Parts]) -> None:
-        self._parts, self._frames = parts, _Frames(opened)
-        self._size = {each.example_id: book.size(each) for each in _asked(opened) if parts.get(each.example_id)}
+    def __init__(self, examples: ExampleSet, book: AidBook, parts: Mapping[str, Parts]) -> None:
+        self._parts, self._frames = parts, _Frames(examples)
+        self._size = {each.example_id: book.size(each) for each in examples.examples if parts.get(each.example_id)}
 
-    def __call__(self, request: Request) -> Request:
-        name = request.request_id
+    def tell(self, name: str, prompt: Prompt, images: int) -> tuple[Prompt, list[Image.Image], list[int]]:
+        """Return an example's prompt with its aids, their pictures, and the frames of the pictures.
+
+        Args:
+            images: the number of images that the prompt shows without aids.
+        """
         told: list[TextPart | ImagePart] = []
-        images, shown = list(request.images), []
+        pictures: list[Image.Image] = []
+        shown = []
         for part in self._parts[name]:
             if isinstance(part, str):
                 told.append(TextPart(part))
                 continue
             (frame,) = self._frames.of(name, [part.frame])
-            told.append(ImagePart(len(images)))
-            images.append(draw_picture(part, frame, self._size[name]))
+            told.append(ImagePart(images + len(pictures)))
+            pictures.append(draw_picture(part, frame, self._size[name]))
             shown.append(part.frame)
+        return with_parts(prompt, told), pictures, shown
+
+    def __call__(self, request: Request) -> Request:
+        prompt, pictures, shown = self.tell(request.request_id, request.prompt, len(request.images))
         files = (*request.files, *(None for _ in shown)) if request.files else ()
         times = request.times and replace(request.times, indices=(*request.times.indices, *shown))
-        prompt = with_parts(request.prompt, told)
-        return replace(request, prompt=prompt, images=tuple(images), files=files, times=times)
+        return replace(request, prompt=prompt, images=(*request.images, *pictures), files=files, times=times)
 
 
 def with_parts(prompt: Prompt, told: Sequence[TextPart | ImagePart]) -> Prompt:
@@ -182,7 +190,7 @@ class _Viewer:
     """Changes a request to a view."""
 
     def __init__(self, opened: OpenedTask, book: AidBook, shown: Mapping[str, Viewed], model: Model) -> None:
-        self._shown, self._task, self._frames = shown, opened.task, _Frames(opened)
+        self._shown, self._task, self._frames = shown, opened.task, _Frames(opened.examples)
         self._box_format = model.box_format
         self._size = {name: book.size(viewed.example) for name, viewed in shown.items()}
 

@@ -133,8 +133,11 @@ class StoppingSettings(SettingsTable):
 
     until: str | None = Field(
         None,
-        description="Stop as soon as it is certain: decided or decided-over-videos (with --against), above=0.6 (or "
-        "below it), within=0.03 (half the interval's width). Start again without it to ask the rest.",
+        description=(
+            "Stop as soon as this is certain: decided or decided-over-videos (which model is better; "
+            "needs --against), above=0.6 (the score is above or below 0.6), within=0.03 (half the "
+            "interval's width). Run again without this flag to ask the rest."
+        ),
     )
     against: Path | None = Field(
         None, description="Complete run on the same questions to compare with, or the folder of its tasks."
@@ -192,34 +195,40 @@ class RunConfig(StoppingSettings, SpendingSettings, ModelSettings):
         min_length=1,
         max_length=100,
     )
-    repetitions: int = Field(3, ge=1, le=MAX_REPETITIONS, description="Repetitions; the protocol asks for three.")
-    limit: Count | None = Field(None, description="Ask only the first LIMIT examples of each task.")
+    repetitions: int = Field(3, ge=1, le=MAX_REPETITIONS, description="Answers per question; published results use 3.")
+    limit: Count | None = Field(
+        None, description="Ask only the first LIMIT examples of each task, after all other selections."
+    )
     videos: Names = Field(
         (), description="Ask only the examples of these videos, separated by commas.", max_length=10_000
     )
-    example_ids: Path | None = Field(None, description="Ask only the examples in this file, one id a line.")
+    example_ids: Path | None = Field(None, description="Ask only the examples in this file, one id per line.")
     where: Texts = Field(
         (),
-        description="Ask only examples with this metadata, e.g. preparation=capsule; may be repeated, all must hold.",
+        description=(
+            "Ask only examples with this metadata, e.g. preparation=capsule; may be repeated, and then "
+            "all conditions must hold."
+        ),
         max_length=20,
     )
     failed_in: Path | None = Field(
-        None, description="Ask only what this run gave no readable answer to: a run folder, or its parent."
+        None, description=("Ask only examples to which this run gave no readable answer: a run folder, or its parent.")
     )
     frames: Count | None = Field(
-        None, description="Show at most so many images of a question, evenly spread; its text stays as it is."
+        None,
+        description="Maximum number of images per question, evenly spread. The text of the question does not change.",
     )
-    max_side: int | None = Field(
-        None, ge=16, description="Scale images down to this longer side in pixels, in every engine."
-    )
+    max_side: int | None = Field(None, ge=16, description="Maximum longer side of images in pixels, with every engine.")
     sweep: Texts = Field(
         (),
-        description="Run once for each value, NAME=VALUE,VALUE with a setting or task option; may be repeated for all "
-        "combinations. One table and chart compare them.",
+        description=(
+            "Run once for each value of a setting or task option: NAME=VALUE,VALUE. Repeat the flag to "
+            "run all combinations. One table and one chart compare the runs."
+        ),
         max_length=5,
     )
     shots: Count | None = Field(
-        None, description="Show so many worked examples of the split train, of other videos, before each question."
+        None, description=("Number of worked examples before each question, from other videos of the split train.")
     )
     shots_seed: int = Field(0, description="Seed of the choice of worked examples.")
     root: Path | None = Field(None, description="Folder with the videos of a linked dataset or frozen file.")
@@ -233,14 +242,19 @@ class RunConfig(StoppingSettings, SpendingSettings, ModelSettings):
     )
     aid: Names = Field(
         (),
-        description="Facts of the graph to tell with the question, e.g. objects,states; LEVEL:inert and LEVEL:false "
-        "are their controls, objects=RUN tells the model's own answers. Such a run is on no leaderboard.",
+        description=(
+            "True facts of the graph to add to the question, e.g. objects,states. LEVEL:inert adds "
+            "irrelevant facts, LEVEL:false wrong facts, and objects=RUN the model's own answers. "
+            "Leaderboards do not accept such a run."
+        ),
         max_length=9,
     )
     view: Names = Field(
         (),
-        description="Less evidence, or a transformed question: hide_evidence, hide_elsewhere, only_evidence, mirrored "
-        "or reversed. Such a run is on no leaderboard.",
+        description=(
+            "Show less evidence, or transform the question: hide_evidence, hide_elsewhere, only_evidence,"
+            " mirrored or reversed. Leaderboards do not accept such a run."
+        ),
         max_length=5,
     )
     graph: str | None = Field(

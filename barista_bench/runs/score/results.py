@@ -61,7 +61,7 @@ _PUBLIC_SETTINGS: Final = frozenset(
     {
         *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
         *("frames_as", "video_times", "box_format", "think_tags", "structured_output", "image_format", "jpeg_quality"),
-        *("reasoning", "max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
+        *("reasoning", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
         *("training_videos", "frames", "max_side"),
     }
 )

@@ -7,20 +7,28 @@ in any environment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from barista_bench.benchmarks.release_records import (
     GRAPH_EVIDENCE_FILE,
+    MAX_RECORD,
     convert_record,
     keep_first,
     read_each,
     read_values,
 )
 from barista_bench.core.example import GraphRow
+from barista_bench.files.reading import read_bounded
+from barista_bench.files.text_out import make_printable
 from barista_bench.scene_graph import Problem, ProblemLog
+
+UNVERIFIED_FILE = "unverified.txt"
+"""The side file of a release whose items a model wrote. It has the name of an unverified item on each line."""
+UNVERIFIED = "is unverified: a model wrote it, and not two people have accepted it"
+UNVERIFIED_REMEDY = "review it (docs/generate.md), and write the release again with --review"
 
 
 class _Line(GraphRow, kw_only=True):
@@ -32,7 +40,8 @@ def read_graph_evidence(root: Path, problems: list[Problem]) -> dict[str, GraphR
 
     Args:
         root: the folder of a release, or a file in it.
-        problems: receives the faults of the file. A bad line affects no other line.
+        problems: receives the faults of the file, and a warning for each unverified item. A bad line affects no other
+            line.
     """
     path = (root.parent if root.is_file() else root) / GRAPH_EVIDENCE_FILE
     rows: dict[str, GraphRow] = {}
@@ -44,7 +53,16 @@ def read_graph_evidence(root: Path, problems: list[Problem]) -> dict[str, GraphR
         for placed, line in lines:
             keep_first(rows, line.item, line, log, f"{placed.key}.item")
         problems += log
+    problems += _unverified_items(path.parent / UNVERIFIED_FILE)
     return rows
+
+
+def _unverified_items(path: Path) -> Iterator[Problem]:
+    """Yield a warning for each item of a release that models wrote and that people have not accepted yet."""
+    if path.is_file():
+        text = read_bounded(path, MAX_RECORD, remedy=UNVERIFIED_REMEDY).decode(errors="backslashreplace")
+        for item in text.splitlines():
+            yield Problem("warning", path.name, make_printable(item), UNVERIFIED, UNVERIFIED_REMEDY)
 
 
 def graph_evidence_bytes(rows: Mapping[str, GraphRow]) -> bytes:

@@ -311,6 +311,8 @@ def build(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `check_s
     if built.problems:
         counts = Counter(problem.severity for problem in built.problems)
         warn(f"the release has {counts['error']} errors and {counts['warning']} warnings: see `barista-bench validate`")
+    if built.unverified:
+        warn(f"{built.unverified} items of the release are unverified, so `publish` refuses this dataset")
     echo("dry run: nothing was written" if dry_run else f"wrote {built.folder}")
     _exit_on_lost_videos(built.lost_videos, built.problems)
 

@@ -1,4 +1,4 @@
-"""Commands that generate question sets and training sets, and audit sets: generate, show audit, export."""
+"""Commands for question sets and training sets: generate, generate reviewed, show audit, export."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from barista_bench.generate.settings import GenerateSettings
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
+    from barista_bench.generate.review import Retention
 
 _SHOWN_REASONS = 3
 
@@ -63,14 +64,44 @@ def _print_report(report: FamilyReport) -> None:
             for reason, count in list(row.refused.items())[:_SHOWN_REASONS]:
                 echo(f"    {count} x {reason}")
     for retention in report.review:
-        rate = "nothing reviewed"
-        if retention.rate is not None:
-            rate = f"{retention.rate:.1%} of {retention.reviewed} reviewed items kept"
-        echo(f"  {retention.subtask}: {rate}, {retention.revised} revised, {retention.rejected} rejected")
-        for reason, count in retention.reasons.items():
-            echo(f"    {count} x {reason}")
+        echo(*_retention_lines(retention))
     for video_id, problem in report.lost_videos.items():
         warn(f"  lost: {video_id}: {problem}")
+
+
+def _retention_lines(retention: Retention) -> list[str]:
+    """Return a line with the fraction of reviewed items that were kept, and the reasons."""
+    rate = "nothing reviewed"
+    if retention.rate is not None:
+        rate = f"{retention.rate:.1%} of {retention.reviewed} reviewed items kept"
+    counts = f"{retention.revised} revised, {retention.rejected} rejected"
+    reasons = (f"    {count} x {reason}" for reason, count in retention.reasons.items())
+    return [f"  {retention.subtask}: {rate}, {counts}", *reasons]
+
+
+@app.command("generate reviewed")
+def reviewed(
+    files: Annotated[list[Path], typer.Argument(help="Review file of each reviewer of the same items.")],
+    lead: Annotated[
+        Path | None, typer.Option(help="Review file of a lead, whose verdicts count instead of the majority's.")
+    ] = None,
+) -> None:
+    """Show how many items a review keeps, the reasons, and how well the reviewers agree."""
+    from barista_bench.generate.review_statistics import read_votes, review_statistics
+
+    with exit_on_error():
+        result = review_statistics(read_votes(files, lead))
+    for retention in (*result.retention, result.total):
+        print_result(*_retention_lines(retention))
+    if result.compared:
+        alpha = "undefined: all verdicts are equal" if result.alpha is None else f"{result.alpha:.3f}"
+        print_result(
+            f"exact agreement: {result.agreed / result.compared:.1%} of {result.compared} items of several reviewers",
+            f"Krippendorff's alpha: {alpha}",
+        )
+    print_result(f"decided by the lead: {result.adjudicated}, {result.overruled} of these against a majority")
+    for item in result.undecided:
+        warn(f"undecided: {item}: the reviewers do not agree. The lead must decide")
 
 
 @app.command("show audit")

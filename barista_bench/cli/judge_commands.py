@@ -1,4 +1,4 @@
-"""Commands for judges and writers: judge, compare judges, generate questions, generate reworded."""
+"""Commands for judges and writers: judge, compare judges, generate questions, reworded, written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.core.guarding import raise_faults
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import decimal
-from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
+from barista_bench.generate.writing.config import QuestionConfig, RewordConfig, WriteConfig
 from barista_bench.judging.config import JudgeConfig
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ _ABOUT_IMAGES = {
     *("box_format", "min_pixels", "max_pixels", "frames_as", "video_fps"),
     *("image_format", "image_detail", "jpeg_quality"),
 }
+
+_NOT_ASKED = {"box_format", "threshold", "mask_threshold"}
 
 
 @flag_command(app, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES})
@@ -134,6 +136,26 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
     )
     for reason, count in session.kept_by_reason.items():
         warn(f"  the template stays: {count} x {reason}")
+    exit_on_failures(session, "replies")
+
+
+@flag_command(app, WriteConfig, hidden=_NOT_ASKED, name="generate written")
+def write(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Let a model write items of ToG-Bench and EgoCoT-Bench about tracked objects in videos.
+
+    The items are unverified until two people have accepted them: fill in copies of OUT/review.jsonl, and run the same
+    command again with --review for each. Run the same command again to resume.
+    """
+    from barista_bench.generate.writing.items import write_items
+
+    with exit_on_error():
+        session = write_items(resolve_flags(WriteConfig, flags))
+    echo(
+        f"{session.written} of {session.planned} items written in {session.folder}, {session.unverified} unverified, "
+        f"{session.asked} replies asked for, {session.already_done} were there before"
+    )
+    for reason, count in session.refused.items():
+        warn(f"  left out: {count} x {reason}")
     exit_on_failures(session, "replies")
 
 

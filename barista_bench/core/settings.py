@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -36,8 +37,8 @@ def _split_names(value: object) -> object:
 
 
 def one_or_all(value: object) -> object:
-    """Return a single text as a list with one element. Stop strings may contain commas, so the text is not split."""
-    return (value,) if isinstance(value, str) else value
+    """Return a single text or path as a list with one element. It may contain commas, so it is not split."""
+    return (value,) if isinstance(value, str | Path) else value
 
 
 def _read_json(value: object) -> object:
@@ -62,6 +63,7 @@ def json_object(name: str, value: dict[str, Any]) -> dict[str, Any]:
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(one_or_all)]
+Paths = Annotated[tuple[Path, ...], BeforeValidator(one_or_all)]
 JsonObject = Annotated[dict[str, Any], BeforeValidator(_read_json)]
 Count = Annotated[int, Field(ge=1)]
 

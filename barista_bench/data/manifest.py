@@ -16,6 +16,7 @@ import msgspec
 import yaml
 
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
+from barista_bench.benchmarks.graph_evidence import UNVERIFIED
 from barista_bench.core.options import rules_of
 from barista_bench.core.prompt import fill
 from barista_bench.data.rows import FramesMode, row_features
@@ -102,6 +103,11 @@ class BuiltDataset:
     benchmark: str = "barista"
     lost_videos: tuple[str, ...] = ()
 
+    @property
+    def unverified(self) -> int:
+        """Return the number of items of the release that a model wrote and that people have not accepted yet."""
+        return sum(problem.what == UNVERIFIED for problem in self.problems)
+
 
 def write_manifest(folder: Path, built: BuiltDataset, frames: FramesMode, root: Path) -> None:
     """Write the manifest as the last file, which shows that the folder is complete."""
@@ -114,6 +120,7 @@ def write_manifest(folder: Path, built: BuiltDataset, frames: FramesMode, root: 
         "source": dict(built.source),
         "data_root": os.path.relpath(root.resolve(), built.folder.resolve()) if frames == "linked" else None,
         "problems": {"errors": counts["error"], "warnings": counts["warning"], "lost_videos": len(built.lost_videos)},
+        "unverified": built.unverified,
         "configs": [dataclasses.asdict(config) for config in built.configs],
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -73,19 +73,26 @@ class EvidenceMaker:
         stated_facts = [fact for statement in right for fact in self.facts(statement)]
         excluded_facts = [fact for statement in wrong for fact in self.facts(statement) if self._is_excluded(fact)]
         targets = list(dict.fromkeys(i for choice in candidate.right for i in _objects(choice.statement)))
-        boxes = list(self._target_boxes(targets, candidate.frames))
-        times: list[Json] = [self.view.time(frame) for frame in sorted(candidate.frames)]
         return {
-            "target_objects": [{"distinct_id": self._number[i], "label": self._name(i)} for i in targets],
-            "timestamps": times,
-            "bboxes": boxes,
+            **self.sightings(targets, candidate.frames),
             "relations": list(self._contact_relations(stated_facts)),
-            "focus_times": times,
-            "focused_bboxes": boxes,
             "graph": [
                 *_distinct(self._graph_row(fact, holds=True) for fact in stated_facts if fact.predicate != "touches"),
                 *_distinct(self._graph_row(fact, holds=False) for fact in excluded_facts),
             ],
+        }
+
+    def sightings(self, targets: Sequence[str], frames: Sequence[int]) -> dict[str, Json]:
+        """Return the evidence that the tracks give: targets, and their boxes on the frames."""
+        boxes = list(self._target_boxes(targets, frames))
+        times: list[Json] = [self.view.time(frame) for frame in sorted(frames)]
+        return {
+            "target_objects": [{"distinct_id": self._number[i], "label": self._name(i)} for i in targets],
+            "timestamps": times,
+            "bboxes": boxes,
+            "relations": [],
+            "focus_times": times,
+            "focused_bboxes": boxes,
         }
 
     def facts(self, statement: Statement) -> Iterator[StatedFact]:
@@ -267,6 +274,23 @@ class EgocotFamily(Family):
         for name, content in (*records.items(), ("media_manifest", manifest)):
             if content:
                 write_whole(out / f"{name}.json", msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+
+
+def write_written(family: EgocotFamily, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
+    """Write items whose texts a model wrote: their evidence is what the tracks show. All answers are public."""
+    records: list[Json] = []
+    (out / "media").mkdir()
+    for video_id, video_items in by_video(items):
+        maker = EvidenceMaker(Scene(source[video_id], family.domain), family.words)
+        for item in video_items:
+            answer = _LETTERS[item.correct[0]]
+            steps = [*item.candidate.extra["steps"], f"So the answer is {answer}."]
+            record = record_of(item, None) | {"answer": answer}
+            record["evidence"] = maker.sightings(item.candidate.objects, item.candidate.frames)
+            record["reasoning"] = {f"step{number}": step for number, step in enumerate(steps, start=1)}
+            records.append(record)
+        place_video(source, video_id, out / media_file(video_id))
+    write_whole(out / "dev.json", msgspec.json.format(msgspec.json.encode(records), indent=1) + b"\n")
 
 
 def _splits(items: Sequence[Item]) -> Iterator[tuple[Split, str, list[Item]]]:

@@ -28,11 +28,11 @@ from barista_bench.generate.review import (
     Retention,
     ReviewedItem,
     apply_review,
-    read_review,
     retention_by_subtask,
     review_bytes,
     review_rows,
 )
+from barista_bench.generate.review_statistics import decided_review
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.settings import GenerateSettings
 from barista_bench.generate.splits import parse_fractions, split_videos
@@ -145,14 +145,14 @@ def generate(
             family.splits = splits
     refuse_inside(out, graph.root)
     check_target(out)
-    reviews = read_review(chosen.review) if chosen.review else {}
+    reviews = decided_review(chosen.review, chosen.lead)
     nodes = cluster_of(chosen.cluster, chosen.num_proc, [graph.root])
     offers = collect_offers(graph, families_by_name, per_subtask, seed, chosen.num_proc, nodes, chosen.progress)
     reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
         for name, family in families_by_name.items():
             sampled = family.items(offers.candidates[name], per_subtask, seed, chosen.ceiling)
-            to_review = review_rows(name, sampled.items, [_item_line(item) for item in sampled.items])
+            to_review = review_rows(name, sampled.items, [item_line(item) for item in sampled.items])
             revised = [row.item for row in to_review if reviews.get(row.item, row).verdict == "revise"]
             if revised and not family.has_own_texts:
                 raise DataError(
@@ -160,7 +160,7 @@ def generate(
                     f"words of families.{name} in the domain file"
                 )
             items = apply_review(name, sampled.items, to_review, reviews)
-            retentions = retention_by_subtask(to_review, reviews) if chosen.review else []
+            retentions = retention_by_subtask(to_review, reviews) if reviews else []
             reports.append(_report(family, sampled._replace(items=items), offers, per_subtask, seed, retentions))
             write_whole(folder / f"{name}.report.json", msgspec.json.encode(reports[-1]) + b"\n")
             if items:
@@ -170,7 +170,7 @@ def generate(
                 write_whole(folder / name / GRAPH_EVIDENCE_FILE, evidence)
                 if terms:
                     write_whole(folder / name / TERMS_FILE, terms_bytes(terms))
-                write_whole(folder / f"{name}.items.jsonl", b"".join(map(_item_line, items)))
+                write_whole(folder / f"{name}.items.jsonl", b"".join(map(item_line, items)))
             rows += [reviews.get(row.item, row) for row in to_review]
         missing = Missing(lacking_lines(offers.words, loaded_domain), offers.undecided.most_useful())
         write_whole(folder / MISSING_FILE, msgspec.json.format(msgspec.json.encode(missing), indent=1) + b"\n")
@@ -287,7 +287,7 @@ def _report(
     return FamilyReport(family.name, seed, tuple(rows), offers.lost_videos, tuple(retentions))
 
 
-def _item_line(item: Item) -> bytes:
+def item_line(item: Item) -> bytes:
     """Return one item with its proof: the conditions, and the statement about the graph that each choice makes."""
     candidate = item.candidate
     fields: dict[str, Any] = {

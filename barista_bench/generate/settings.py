@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from barista_bench.core.settings import CLUSTER_HELP, Count, Names, SettingsTable
+from barista_bench.core.settings import CLUSTER_HELP, Count, Names, Paths, SettingsTable
 
 
 class GenerateSettings(SettingsTable):
@@ -23,10 +23,13 @@ class GenerateSettings(SettingsTable):
     domain: Path | None = Field(
         None, description="Domain file: names, values and their relations; coffee making by default."
     )
-    review: Path | None = Field(
-        None,
+    review: Paths = Field(
+        (),
         description="Completed review.jsonl of an earlier call with the same settings: rejected items are dropped, "
-        "revised texts used.",
+        "revised texts used. Repeat it for several reviewers: the majority counts.",
+    )
+    lead: Path | None = Field(
+        None, description="Review file of a lead, whose verdicts count instead of the majority's."
     )
     ceiling: float | None = Field(
         None,

@@ -16,6 +16,7 @@ import yaml
 from huggingface_hub import DatasetCard, RepoCard, SpaceCard
 from pydantic import TypeAdapter, ValidationError
 
+from barista_bench.benchmarks.graph_evidence import UNVERIFIED_REMEDY
 from barista_bench.core.leaderboards import EVAL_FILE, RULES_FILE
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, PICTURE, read_manifest, rows_of_configs
 from barista_bench.data.origin import config_names_of
@@ -133,6 +134,10 @@ def _check_dataset(
     """Refuse a folder with files that `build` does not write, or with a card that lacks a config or a split's files."""
     if manifest.get("frames") == "linked":
         raise DataError(f"{folder}: its frames are links to videos of this machine. Fix: build with --frames frozen")
+    if count := manifest.get("unverified"):
+        raise DataError(
+            f"{folder}: {count} of its release's items are unverified. Fix: {UNVERIFIED_REMEDY}, and build again"
+        )
     for name in files:
         if name.partition("/")[0] not in {MANIFEST, README, EVAL_FILE, RULES_FILE, PICTURE, "frozen", *configs}:
             raise DataError(f"{folder}: {name} is not of a built dataset. Fix: move it away")

@@ -10,4 +10,5 @@ from barista_bench.models.base import (
     Request as Request,
     StreamingModel as StreamingModel,
     TokenLogprob as TokenLogprob,
+    reads_text_alone as reads_text_alone,
 )

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from barista_bench.core.settings import Names, Paths
 from barista_bench.runs.ask.config import Count, ModelSettings, Texts
 
 
@@ -47,3 +48,23 @@ class RewordConfig(ModelSettings):
     folder: Path = Field(description="Folder that `generate` wrote. It is not changed.")
     out: Path = Field(Path("reworded"), description="Folder for review.jsonl, which `generate --review` takes.")
     domain: Path | None = Field(None, description="Domain file that the items were generated with, if any.")
+
+
+class WriteConfig(ModelSettings):
+    """Settings of a model that writes items about videos with tracked objects.
+
+    The descriptions are the help texts of the command line.
+    """
+
+    model: str = Field(description="The writer, which sees images: served:NAME, a local checkpoint folder or a Hub id.")
+    checker: str | None = Field(None, description="Model that checks the items; by default the writer.")
+    source: Path = Field(description="Folder that `annotate export` wrote. Only names and masks of objects are used.")
+    out: Path = Field(Path("written"), description="Folder for a release of each family, review.jsonl and the replies.")
+    families: Names = Field(("tog_bench", "egocot"), description="Benchmarks to write items for, separated by commas.")
+    per_video: Count = Field(4, description="Maximum number of items per video and family.")
+    frames: Count = Field(8, description="Number of frames that the models see of a video.")
+    domain: Path | None = Field(None, description="Domain file with the names of objects; coffee making by default.")
+    review: Paths = Field((), description="Completed review.jsonl; repeat it for each reviewer. The majority counts.")
+    lead: Path | None = Field(
+        None, description="Review file of a lead, whose verdicts count instead of the majority's."
+    )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
+from PIL import Image
 from tqdm import tqdm
 
 from barista_bench.core.example import Status, content_seed
@@ -48,12 +49,14 @@ class RepeatedPrompt:
     Args:
         item: id of the subject, which is `example_id` in the log.
         keys: maps each draw to its key in the log.
+        pictures: returns the images that the prompt shows. They are read when the request is made.
     """
 
     item: str
     prompt: Prompt
     keys: Mapping[int, str]
     schema: Mapping[str, object] | None = None
+    pictures: Callable[[], tuple[Image.Image, ...]] = tuple
 
     @property
     def fingerprint(self) -> str:
@@ -65,7 +68,7 @@ class RepeatedPrompt:
         Seeds depend only on content, so order and batch size do not change a draw.
         """
         seeds = tuple(content_seed("judge", self.item, repetition) for repetition in repetitions)
-        return Request(self.item, self.prompt, (), seeds=seeds, schema=self.schema)
+        return Request(self.item, self.prompt, self.pictures(), seeds=seeds, schema=self.schema)
 
 
 def keys_of_repetitions(
@@ -98,6 +101,10 @@ class PendingReply(Generic[Content]):
     def item(self) -> str:
         """Return the id of the text, in requests and in the log."""
         raise NotImplementedError
+
+    def pictures(self) -> tuple[Image.Image, ...]:
+        """Return the images that the prompt shows."""
+        return ()
 
 
 PendingReplyT = TypeVar("PendingReplyT", bound=PendingReply[Any])
@@ -139,7 +146,7 @@ def ask(
         counts.already_done += len(question.keys) - len(repetitions)
         if repetitions:
             open_questions.append((question, repetitions))
-    requests = [((question, repetitions), question.request(repetitions)) for question, repetitions in open_questions]
+    requests = (((question, repetitions), question.request(repetitions)) for question, repetitions in open_questions)
     total = sum(len(repetitions) for _, repetitions in open_questions)
     with tqdm(total=total, desc="judging", unit="reply", disable=not progress) as bar:
         for (question, repetitions), replies, seconds in answer_each(model, requests, config, spending):
@@ -183,7 +190,7 @@ def ask_in_rounds(
         open_drafts = [draft for draft in drafts if draft.content is None and draft.attempt == attempt]
         keys = [keys_of_repetitions(draft.item, identity, asdict(config), [attempt]) for draft in open_drafts]
         pairs = zip(open_drafts, keys, strict=True)
-        prompts = [RepeatedPrompt(draft.item, prompt(draft), key_of, schema) for draft, key_of in pairs]
+        prompts = [RepeatedPrompt(draft.item, prompt(draft), key_of, schema, draft.pictures) for draft, key_of in pairs]
         records = ask(model, config, prompts, log, read_reply, counts, progress=progress) if open_drafts else {}
         for draft, key_of in zip(open_drafts, keys, strict=True):
             record = records[key_of[attempt]]

@@ -33,8 +33,6 @@ REPEATED = "asks about what another question asks about"
 """The reasons for which decided candidates are not asked."""
 FACTS = " & "
 """Joins the facts of a candidate's `event`. The candidate is asked only if all these facts are new."""
-AGAIN = 3.0
-"""Minimum number of seconds between two moments for which a subtask asks the same question."""
 NEAR_FRACTION = 3
 """At least one in this many distractors is from the same moment or about the same object, if possible."""
 Tally = Counter[tuple[str, str]]
@@ -88,8 +86,6 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         answer: key of the answer by which the set is balanced; by default the text of the right answers.
         event: the event that the question is about. A subtask asks about each event once. By default it is the text of
             the right answers with `objects`.
-        second: second of the video that the question is about, if the same question may be asked again `AGAIN` seconds
-            before or after.
         extra: additional JSON values that the family writes.
         wording: `family/key` in `wordings.yaml`, filled with `slots`; empty for a fixed text.
         form: the form of the wording that `question` has; empty for the plain form.
@@ -110,7 +106,6 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     objects: tuple[str, ...] = ()
     answer: str = ""
     event: str = ""
-    second: float | None = None
     extra: Fields = {}
     wording: str = ""
     slots: Fields = {}
@@ -217,24 +212,17 @@ def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
 
 
 def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
-    """Choose, by seed, one candidate of a video per event and answer.
-
-    An event can have several candidates if they are `AGAIN` seconds apart. All other candidates count as `REPEATED`.
-    """
+    """Choose, by seed, one candidate of a video per event and answer. All other candidates count as `REPEATED`."""
     seeded = [(_seeded_key(candidate, seed), candidate) for candidate in candidates]
     kept: dict[int, QuestionCandidate] = {}
     facts: set[tuple[object, ...]] = set()
-    seconds: dict[tuple[str, ...], list[float | None]] = defaultdict(list)
     for number in sorted(range(len(seeded)), key=lambda number: seeded[number][0]):
         candidate = seeded[number][1]
-        first, *names = candidate.event_key
-        events = [seconds[first, *rest] for rest in _single_facts(names)]
-        is_new = all(_is_apart(candidate.second, others) for others in events)
-        if is_new and candidate.fact_key not in facts:
+        subtask, *names = candidate.event_key
+        keys = {candidate.fact_key, *((subtask, *rest) for rest in _single_facts(names))}
+        if facts.isdisjoint(keys):
             kept[number] = candidate
-            facts.add(candidate.fact_key)
-            for others in events:
-                others.append(candidate.second)
+            facts |= keys
         else:
             tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
     return [candidate for _, candidate in sorted(kept.items())]
@@ -242,10 +230,6 @@ def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tal
 
 def _single_facts(names: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(names)] if len(names) > 1 else [(fact,) for fact in names[0].split(FACTS)]
-
-
-def _is_apart(second: float | None, others: Iterable[float | None]) -> bool:
-    return all(second is not None and other is not None and abs(second - other) >= AGAIN for other in others)
 
 
 def keep_most(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:

@@ -49,15 +49,9 @@ def hands_on_object(view: ShownScene) -> Iterator[QuestionCandidate]:
         choices = [_hands_choice(thing, frame, *touching) for touching in product((True, False), repeat=2)]
         right = next((choice for choice in choices if choice.statement.truth(view.scene)), choices[0])
         arguments = "HOA hands", {"time": view.time(frame), "thing": thing.name}, right, choices, [frame], [thing]
-        touching = (
-            right.text
-            if right.text == NEITHER
-            else FACTS.join(
-                f"{side} {thing.id}" for side in SIDES if side in right.text or right.text == HANDS[True, True]
-            )
-        )
-        second = frame / view.scene.fps
-        yield view.candidate(*arguments, answer=right.text, event=touching, second=second)
+        sides = [side for side in SIDES if side in right.text or right.text == HANDS[True, True]]
+        event = FACTS.join(view.touch_key(side, thing, frame) for side in sides) or f"{NEITHER} {thing.id}"
+        yield view.candidate(*arguments, answer=right.text, event=event)
 
 
 def _hands_choice(thing: NamedObject, frame: int, *touching: bool) -> Choice:
@@ -83,8 +77,7 @@ def state_before(view: ShownScene) -> Iterator[QuestionCandidate]:
                     [frame],
                     [thing],
                 )
-                event = f"{thing.id} {current.value}"
-                yield view.candidate(*arguments, event=event, second=frame / view.scene.fps)
+                yield view.candidate(*arguments, event=f"when {current.value} {thing.id}")
         if any(current in change for change in view.scene.changes):
             state = view.words.state(current.value, current.thing.category)
             claim = partial(HasValue, current.thing.id, current.type, current.value)

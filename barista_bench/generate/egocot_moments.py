@@ -183,6 +183,11 @@ class ShownScene:
             if all(any(start <= frame < end for _, start, end in use.contacts) for frame in frames)
         ]
 
+    def touch_key(self, side: Side, thing: NamedObject, frame: int) -> str:
+        """Return a key of a hand's touch. A touch of an object by one of its parts is a touch of the part."""
+        touched = (use.thing.id for use in self.uses_at(frame) if use.side == side)
+        return f"{side} {min((i for i in touched if thing.id in self.scene.wholes.get(i, ())), default=thing.id)}"
+
     @cached_property
     def first_uses(self) -> dict[HandUse, int]:
         """Map the first use of each object to the first shown moment that shows it clearly, in order of time."""
@@ -228,7 +233,6 @@ class ShownScene:
         *,
         answer: str = "",
         event: str = "",
-        second: float | None = None,
         given: Sequence[Statement] = (),
         is_named: bool = True,
     ) -> QuestionCandidate:
@@ -237,7 +241,7 @@ class ShownScene:
         Args:
             wording: subtask, then a space and the key of its wording, which is filled with `slots`.
             choices: may contain the right choice.
-            event: as in `QuestionCandidate`, like `second`.
+            event: as in `QuestionCandidate`.
             is_named: whether the texts name the objects.
         """
         distinct_frames = tuple(dict.fromkeys(frames))
@@ -261,7 +265,6 @@ class ShownScene:
             objects=tuple(thing.id for thing in things),
             answer=answer,
             event=event,
-            second=second,
         )
 
 

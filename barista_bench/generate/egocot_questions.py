@@ -50,8 +50,8 @@ def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
             choices = [Choice(f"The {t.name}.", moment.on_any(partial(Touches, use.side, t.id))) for t in things]
             slots = {**moment.slots, "side": use.side}
             arguments = f"AOG{moment.wording}", slots, right, choices, moment.frames, [thing]
-            event, second = f"{use.side} {thing.id}", moment.frames[0] / view.scene.fps
-            yield view.candidate(*arguments, given=moment.given, event=event, second=second)
+            event = view.touch_key(use.side, thing, moment.frames[0])
+            yield view.candidate(*arguments, given=moment.given, event=event)
 
 
 def _whole_things(view: ShownScene, things: Sequence[NamedObject]) -> list[NamedObject]:
@@ -77,8 +77,8 @@ def hand_of_object(view: ShownScene) -> Iterator[QuestionCandidate]:
                 right = _touch_choice(moment.on_all, use.side, thing)
                 choices = [_touch_choice(moment.on_any, side, thing) for side, thing in product(SIDES, things)]
                 arguments = f"HOA{moment.wording}", moment.slots, right, choices, moment.frames, things
-                event, second = f"{use.side} {thing.id}", moment.frames[0] / view.scene.fps
-                yield view.candidate(*arguments, given=moment.given, event=event, second=second)
+                event = view.touch_key(use.side, thing, moment.frames[0])
+                yield view.candidate(*arguments, given=moment.given, event=event)
     for frame in view.frames:
         yield from _hands_of_objects(view, frame)
 
@@ -94,8 +94,8 @@ def _hands_of_objects(view: ShownScene, frame: int) -> Iterator[QuestionCandidat
             choices = [_both_hands_choice(frame, *pair) for pair in product(things, repeat=2)]
             right_choice = choices[0] if left == right else choices[1]
             arguments = "HOA", {"time": view.time(frame)}, right_choice, choices, [frame], things
-            event = f"left {left.id}{FACTS}right {right.id}"
-            yield view.candidate(*arguments, event=event, second=frame / view.scene.fps)
+            event = FACTS.join((view.touch_key("left", left, frame), view.touch_key("right", right, frame)))
+            yield view.candidate(*arguments, event=event)
 
 
 def _both_hands_choice(frame: int, left: NamedObject, right: NamedObject) -> Choice:
@@ -119,7 +119,8 @@ def state_in_use(view: ShownScene) -> Iterator[QuestionCandidate]:
                 slots = {"time": view.time(frame), "thing": thing.name, "side": side}
                 choices = [choice(value, touching) for value in (current.value, other) for touching in (True, False)]
                 arguments = "MSP", slots, choice(current.value, is_on), choices, [frame], [thing]
-                yield view.candidate(*arguments, second=frame / view.scene.fps)
+                event = f"{thing.id} {current.value} {side if is_on else 'away'}"
+                yield view.candidate(*arguments, event=event)
 
 
 def _alternatives(view: ShownScene, thing: NamedObject, frame: int) -> Iterator[tuple[ValueSpan, str]]:
@@ -300,7 +301,7 @@ def progress(view: ShownScene) -> Iterator[QuestionCandidate]:
         for name in dict.fromkeys(step.name for step in view.scene.steps if step.start <= frame < step.end):
             right, *choices = (Choice(sentence(view.phrase(n)), InStep(n, frame)) for n in (name, *names))
             arguments = "PR step", {"time": view.time(frame)}, right, choices, [frame]
-            yield view.candidate(*arguments, second=frame / view.scene.fps)
+            yield view.candidate(*arguments, event=f"when {name} ")
     for first, second in pairwise(view.scene.steps):
         slots = {"first": view.phrase(first.name), "second": view.phrase(second.name)}
         for row, number in view.intervals(second.start):
@@ -332,9 +333,9 @@ def hands_over_time(view: ShownScene) -> Iterator[QuestionCandidate]:
             wording = "HGC one" if before.side == after.side else "HGC two"
             slots |= {} if before.side == after.side else {"other": after.side}
             right, answer = choice(first, last), "the same" if is_same else "another"
-            event = f"{before.side} {first.id} {after.side} {last.id}"
+            touches = view.touch_key(before.side, first, start), view.touch_key(after.side, last, end)
             arguments = wording, slots, right, choices, [start, end], things
-            yield view.candidate(*arguments, answer=answer, event=event, second=start / view.scene.fps)
+            yield view.candidate(*arguments, answer=answer, event=" ".join(sorted(touches)))
 
 
 def _two_touches_choice(

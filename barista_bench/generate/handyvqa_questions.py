@@ -10,7 +10,7 @@ import msgspec
 from msgspec import field
 
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, WHOLE_VIDEO, Basis
 from barista_bench.generate.handyvqa_names import ClipNames
 from barista_bench.generate.handyvqa_statements import (
@@ -31,7 +31,7 @@ from barista_bench.generate.handyvqa_statements import (
 )
 from barista_bench.generate.nearby import place_words
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, find_overlapping
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, find_overlapping, noun_of, verb_of
 from barista_bench.generate.statements import Does, Seen, Statement
 from barista_bench.generate.wordings import plain_text
 from barista_bench.media.frame_choice import evenly_spaced
@@ -86,14 +86,21 @@ class Questions:
         for action in scene.actions:
             if halfway := clip_halfway(scene, (action.start + action.end) // 2):
                 clip, frame = halfway
-                right, *distractors = (
-                    Choice(texts[name], Does(name, frame))
-                    for name in dict.fromkeys((action.name, *texts))
-                    if texts[name] or name == action.name
-                )
+                names = [action.name]
+                for name in texts if texts[action.name] else ():
+                    is_wrong = texts[name] and Does(name, frame).truth(scene) is False
+                    if is_wrong and not any(self._is_like(name, other) for other in names[1:]):
+                        names.append(name)
+                right, *distractors = (Choice(texts[name], Does(name, frame)) for name in names)
                 during = tuple(index for index in clip.shown if action.start <= index < action.end)
                 conditions = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
                 yield self._candidate("action", clip, right, distractors, conditions)
+
+    def _is_like(self, first: str, second: str) -> bool:
+        """Return whether two actions could be one, such as lifting and raising a cup. Both would be wrong together."""
+        domain = self.scene.domain
+        same_verb = domain.same_verb(verb_of(first), verb_of(second))
+        return same_verb and domain.same_noun(noun_of(first), noun_of(second))
 
     # Process
 
@@ -150,16 +157,25 @@ class Questions:
     def _hand_action(self, side: Side, frame: int) -> HandAction | None:
         """Return the action of a hand at a frame.
 
-        If there are several contacts, a contact with a part comes first, then the contact that ends soonest.
+        If there are several contacts, a contact with a part comes first, then the contact that ends soonest. A mere
+        touch, which excludes no other contact, comes last: the towel in the hand before the wand that it wipes.
         """
-        contact_order, wholes = list(self.scene.domain.contacts), self.scene.wholes
+        contacts, wholes = self.scene.domain.contacts, self.scene.wholes
+        contact_order = list(contacts)
         rows = [
-            (not wholes.get(use.thing.id), end - start, -contact_order.index(value), value, use.thing.id)
+            (
+                not contacts[value].excludes,
+                not wholes.get(use.thing.id),
+                end - start,
+                -contact_order.index(value),
+                value,
+                use.thing.id,
+            )
             for use in find_overlapping(self.scene.uses, frame, frame + 1)
             for value, start, end in use.contacts
             if use.side == side and start <= frame < end and value in contact_order
         ]
-        return min(rows)[3:] if rows else None
+        return min(rows)[4:] if rows else None
 
     def _is_sayable(self, left: HandAction | None, right: HandAction | None) -> bool:
         """Return whether a wrong answer can make this claim about two hands.
@@ -303,7 +319,8 @@ class Questions:
                 slots = {"name": self.names.name(thing.id, clip, barred)}
                 candidate = self._candidate("state", clip, right, distractors, given, (thing.id,), slots=slots)
                 changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
-                yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
+                events = [f"{thing.id} from {frame}" for frame in changes] or [f"{thing.id} {sequence}"]
+                yield msgspec.structs.replace(candidate, event=FACTS.join(events))
 
     def _sequence_choice(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
         category = thing.category.lower()
@@ -346,7 +363,10 @@ class Questions:
                 given = (*self.names.conditions((thing.id,), clip, barred, frame), Seen(thing.id, frame))
                 arguments = clip, right, distractors, given, (thing.id,)
                 name = self.names.name(thing.id, clip, barred, frame)
-                yield self._candidate(f"location {end}", *arguments, slots={"name": name})
+                candidate = self._candidate(f"location {end}", *arguments, slots={"name": name})
+                place = right.statement  # a cup on a saucer is a saucer under a cup
+                event = " ".join(sorted((thing.id, place.other))) if isinstance(place, Placed) else ""
+                yield msgspec.structs.replace(candidate, event=event)
 
     def _moves(self) -> list[tuple[int, NamedObject]]:
         """Return the centres of clips that show how an object is touched or moves.
@@ -367,13 +387,20 @@ class Questions:
         """Return (predicate, id of the other object) for all places of an object in the video.
 
         Then follow the places of objects of its category, and of objects that its name could also mean (sugar for
-        milk). Places relative to a part of the object are left out, and so are places under something in a hand.
+        milk, but no substance for its carton). Places relative to a part of the object are left out, and so are places
+        under something in a hand.
         """
         spans = [
             span for span in self.scene.places if span.predicate in self.words.where and not self._is_pressed(span)
         ]
         alike = [span for span in spans if span.thing.category == thing.category]
-        others = [span for span in spans if self.scene.domain.same_noun(span.thing.category, thing.category)]
+        domain = self.scene.domain
+        others = [
+            span
+            for span in spans
+            if domain.same_noun(span.thing.category, thing.category)
+            and domain.is_divisible(span.thing.noun) == domain.is_divisible(thing.noun)
+        ]
         ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *others]
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]

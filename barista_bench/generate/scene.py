@@ -180,12 +180,13 @@ class Scene(VisibleObjects):
         The specific noun is the name of the only object of the noun's category, or of the only such object that hands
         touch during the action.
         """
+        recorded, action = action, self.domain.activities.get(action.lower(), action)
         verb, noun = verb_and_noun(action)
         if not self.coverage.covers_category(noun):
             return action
         things = [thing for thing in self.things.values() if thing.category.casefold() == noun.casefold()]
         if len(things) > 1:
-            things = [thing for thing in things if self.things_done_to(action) == {thing}]
+            things = [thing for thing in things if self.things_done_to(recorded) == {thing}]
         return f"{verb} {things[0].noun}" if len(things) == 1 else action
 
     @cached_by_scene

@@ -135,7 +135,9 @@ class ToGBenchFamily(Family):
                 things = (span.thing, span.other)
                 takes = ((span.thing.name,), (span.other.name,))
                 proof = BroughtAbout(span.thing.id, span.predicate, span.start, span.other.id)
-                yield self._candidate(scene, template, things, takes, [proof])
+                candidate = self._candidate(scene, template, things, takes, [proof])
+                # A lid that is attached to a jar is also put on it.
+                yield msgspec.structs.replace(candidate, event=f"{span.thing.id} at {span.other.id}")
         for _, after in scene.changes:
             named_value = f"{after.thing.category.lower()} {after.value}"
             template = self.words.states.get(named_value, self.words.states.get(after.value))

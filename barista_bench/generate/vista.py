@@ -141,7 +141,8 @@ class VistaFamily(Family):
         candidates = one_per_event(clips, seed, tally)
         described_texts: set[tuple[tuple[str, ...], ...]] = set()
         for (subtask, _), members in sets.items():
-            texts = tuple(sorted(_differing_actions(members)))
+            # Raising and lowering in turn is no other order than raising, then lowering.
+            texts = tuple(sorted({tuple(dict.fromkeys(row)) for row in _differing_actions(members)}))
             if texts in described_texts:
                 tally.update({(subtask, DECIDED): -len(members), (subtask, REPEATED): len(members)})
             else:

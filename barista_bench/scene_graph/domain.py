@@ -161,6 +161,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
         place_type: relation type of spatial relations; `places` are its values.
         attributes: relations between values, by attribute type.
         verbs: groups of activity verbs that can describe one action; groups may overlap.
+        activities: maps an activity or step, in lower case, to the name that people use.
         opposites: pairs of verbs that undo each other. No action is both, even if the two verbs share a group.
         nouns: groups of names that can mean the same thing.
         gradual: the values that a thing reaches gradually, for each attribute type.
@@ -188,6 +189,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
     verbs: tuple[tuple[str, ...], ...]
     nouns: tuple[tuple[str, ...], ...]
     stratum: tuple[str, str]
+    activities: dict[str, str] = {}
     opposites: tuple[tuple[str, str], ...] = ()
     gradual: dict[str, tuple[str, ...]] = {}
     singular: tuple[str, ...] = ()

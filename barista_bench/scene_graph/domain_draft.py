@@ -216,7 +216,7 @@ class _Draft:
         states = {name: {value: value for (value,) in self.words.rank_words("has", name, state)} for name in lower}
         tog: Mapping[str, object] = {
             "scene": "Room",
-            "handled": "(Only things that the person touches in the video count.)",
+            "handled": "I only mean things that the person touches in the video.",
             "explicit": [{"say": say, "takes": [list(lower) for _ in range(count)]} for say, count in _INSTRUCTIONS],
             "implicit": [],
             "places": {value: _PLACING[value] for value in places if value in _PLACING},

@@ -9,7 +9,7 @@ from barista_bench.generate.candidates import FACTS, Choice, Tally, one_per_even
 from barista_bench.generate.egocot_statements import quarter_of
 from barista_bench.generate.generator import collect_offers, families_of
 from barista_bench.generate.nearby import place_words
-from barista_bench.generate.statements import Located, Seen
+from barista_bench.generate.statements import HasValue, Located, Seen
 from barista_bench.generate.tog_bench import ToGBenchFamily
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
@@ -57,18 +57,36 @@ def test_a_set_of_instructions_repeats_none_before_all_were_given(small_kitchen:
 
 
 def test_a_question_of_two_facts_is_asked_only_if_neither_was() -> None:
-    def candidate(event: str, second: float) -> object:
-        choices = [Choice(f"{event} {second}", Seen("cup", 0)), Choice("no", Seen("cup", 1))]
-        return candidate_of(*choices, event=event, second=second, frames=(int(second * 10),))
+    def candidate(event: str, frame: int) -> object:
+        choices = [Choice(f"{event} {frame}", Seen("cup", 0)), Choice("no", Seen("cup", 1))]
+        return candidate_of(*choices, event=event, frames=(frame,))
 
-    both = candidate(f"left cup{FACTS}right jar", 1.0)
+    both = candidate(f"left cup{FACTS}right jar", 10)
     for others, count in (
-        ([candidate("left cup", 1.5)], 1),
-        ([candidate("right jar", 1.5)], 1),
-        ([candidate("right cup", 1.5)], 2),
-        ([candidate("left cup", 5.0)], 2),
+        ([candidate("left cup", 15)], 1),
+        ([candidate("right jar", 15)], 1),
+        ([candidate("right cup", 15)], 2),
     ):
         assert len(one_per_event([both, *others], 0, Tally())) == count  # type: ignore[list-item]
+
+
+def test_a_state_is_asked_once_by_time_or_by_state(small_kitchen: Path) -> None:
+    _, families = families_of(["egocot"], None, "easy:hard")
+    candidates = collect_offers(SceneGraph(small_kitchen), families, 40, 0).candidates["egocot"]
+    claims = [(c.video_id, c.right[0].statement) for c in candidates if c.subtask == "SR"]
+    states = Counter((video, claim.object, claim.value) for video, claim in claims if isinstance(claim, HasValue))
+    assert len(states) > 2
+    assert set(states.values()) == {1}
+
+
+def test_two_wrong_actions_never_say_the_same(tmp_path: Path) -> None:
+    objects = {"right": "right hand", "cup": "coffee cup", "lid": "lid"}
+    relations = [("right", "human_actions", "holds", "cup", (0, 100))]
+    activities = [("Lift coffee cup", (0, 20)), ("Raise coffee cup", (20, 40)), ("Wipe lid", (40, 80))]
+    scene = scene_of(tmp_path, graph_document(objects, relations=relations, activities=activities))
+    _, families = families_of(["handyvqa"], None, "easy:hard")
+    (wiping,) = (c for c in families["handyvqa"].candidates(scene) if c.right_text == "The person is wiping the lid.")
+    assert len(wiping.distractors) == 1
 
 
 def test_closing_a_knob_does_not_make_a_wand_closed(tmp_path: Path) -> None:
@@ -97,6 +115,12 @@ def test_a_particle_belongs_to_the_verb_in_a_drafted_domain(tmp_path: Path) -> N
     families = load_domain(tmp_path / "draft.yaml").families
     assert families["vista"]["objects"] == ["mug"]
     assert families["handyvqa"]["doing"] == {"pick": "picking up", "turn off": "turning off"}
+
+
+def test_a_kettle_that_goes_up_and_down_in_turn_gives_one_set(real_release: Path) -> None:
+    _, families = families_of(["vista"], None, "easy:hard")
+    candidates = collect_offers(SceneGraph(real_release), families, 200, 0).candidates["vista"]
+    assert len({c.extra["set"] for c in candidates if c.subtask.startswith("level")}) == 1
 
 
 @pytest.mark.full

@@ -24,7 +24,7 @@ def asked(scene: Scene) -> tuple[dict[str, QuestionCandidate], Tally]:
     return {candidate.question: candidate for candidate in candidates}, tally
 
 
-HANDLED = " (Only things that the person touches in the video count.)"
+HANDLED = " I only mean things that the person touches in the video."
 
 
 def held(*things: str) -> list[tuple[str, str, str, int, int]]:

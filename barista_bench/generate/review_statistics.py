@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import msgspec
 
-from barista_bench.errors import DataError, require_extra
-from barista_bench.generate.review import Retention, ReviewedItem, Verdict, read_review, retention_by_subtask
-
-_VERDICTS = tuple(verdict for verdict in get_args(Verdict) if verdict)
+from barista_bench.errors import DataError
+from barista_bench.generate.review import Retention, ReviewedItem, read_review, retention_by_subtask
+from barista_bench.stats.agreement import krippendorff_alpha
 
 
 class ItemVotes(NamedTuple):
@@ -142,11 +141,7 @@ def decided_review(files: Sequence[Path], lead: Path | None = None) -> dict[str,
 
 
 def review_statistics(items: Sequence[ItemVotes]) -> ReviewStatistics:
-    """Return the retention and the agreement of a review.
-
-    Raises:
-        ModelError: the library of Krippendorff's alpha is missing.
-    """
+    """Return the retention and the agreement of a review."""
     compared = [votes for votes in items if len(votes.votes) > 1]
     adjudicated = [votes for votes in items if votes.lead]
     overruled = [row for row in adjudicated if row.lead and row.majority and row.lead.verdict != row.majority.verdict]
@@ -158,18 +153,8 @@ def review_statistics(items: Sequence[ItemVotes]) -> ReviewStatistics:
         retention=tuple(retention_by_subtask(blank, review)),
         compared=len(compared),
         agreed=sum(len({row.verdict for row in votes.votes}) == 1 for votes in compared),
-        alpha=_alpha(compared),
+        alpha=krippendorff_alpha([[row.verdict for row in votes.votes] for votes in compared]),
         adjudicated=len(adjudicated),
         overruled=len(overruled),
         undecided=tuple(name for name, row in decided.items() if row is None),
     )
-
-
-def _alpha(compared: Sequence[ItemVotes]) -> float | None:
-    counts = [[sum(row.verdict == verdict for row in votes.votes) for verdict in _VERDICTS] for votes in compared]
-    if sum(any(column) for column in zip(*counts, strict=True)) < 2:
-        return None
-    require_extra("Krippendorff's alpha", "krippendorff", extra="agreement")
-    import krippendorff
-
-    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))

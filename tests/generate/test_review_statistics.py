@@ -1,6 +1,5 @@
 """Reviews of the same items by several people and a lead."""
 
-import sys
 from pathlib import Path
 
 import msgspec
@@ -8,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.cli.commands import app
-from barista_bench.errors import DataError, ModelError
+from barista_bench.errors import DataError
 from barista_bench.generate.review import ReviewedItem, Verdict, review_bytes
 from barista_bench.generate.review_statistics import ReviewStatistics, decided_review, read_votes, review_statistics
 
@@ -82,11 +81,3 @@ def test_reviews_of_different_items_are_refused(tmp_path: Path) -> None:
     files = [write(tmp_path / "ada.jsonl", "a"), write(tmp_path / "ben.jsonl", "a", proof="q")]
     with pytest.raises(DataError, match=r"ben.jsonl: egocot/00000: is another item"):
         read_votes(files)
-
-
-def test_without_the_library_the_message_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("barista_bench.errors.find_spec", lambda name: None)
-    monkeypatch.setitem(sys.modules, "krippendorff", None)
-    with pytest.raises(ModelError, match=r"krippendorff.*barista_bench\[agreement\]"):
-        reviewed(tmp_path, "ar", "ra")
-    assert reviewed(tmp_path, "ar").total.accepted == 1

@@ -29,7 +29,7 @@ _PRINT = """
 import tests, os
 from huggingface_hub import constants, get_token
 from barista_bench.models.served.settings import ServedSettings
-from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.ask.shard import Shard
 print(constants.HF_HUB_OFFLINE, constants.ENDPOINT, get_token(), ServedSettings().url,
       Shard.from_environment().is_alone)
 print(*sorted(os.environ.keys() & set(os.environ["EXPORTED"].split())), os.environ["HF_HOME"])

@@ -21,7 +21,7 @@ OFFLINE = ("lexical", "oracle")
 class JudgeConfig(StoppingSettings, SpendingSettings, ModelSettings):
     """Settings of a judge. The descriptions are the help texts of the command line."""
 
-    model: Literal[""] = Field("", description="Not used: use judge.")
+    model: Literal[""] = Field("", description="Not used: name the judge with judge.")
     run: Path = Field(description="Run folder with the answers to judge. The model of the run is not called.")
     judge: str = Field(
         description="served:NAME, a local checkpoint folder, a Hub id, tiny, or an offline judge: lexical (word "

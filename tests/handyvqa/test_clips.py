@@ -33,6 +33,7 @@ def test_a_folder_named_after_the_record_is_its_clip(tmp_path: Path) -> None:
     assert example.metadata == {
         "split": "test",
         "category": "action",
+        "scenario": None,
         "n_options": 5,
         "n_correct": 1,
         "n_frames": 16,

@@ -47,7 +47,7 @@ class Segmenter:
 @pytest.fixture(scope="module")
 def dataset(generated: Callable[[str], Path], made_once: MadeOnce) -> Path:
     shown: dict[str, Any] = {"benchmark": "handyvqa", "sampling": {"frames": 4}, "cache": False}
-    return made_once("built/handyvqa", lambda out: build(generated("handyvqa"), out, **shown))
+    return made_once("built/handyvqa_generated", lambda out: build(generated("handyvqa"), out, **shown))
 
 
 def first_stage(dataset: Path, out: Path, model: str = "oracle", task: str = "parts") -> Path:

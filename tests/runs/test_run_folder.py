@@ -119,6 +119,7 @@ def test_every_field_that_is_missing_is_named(folder: Path) -> None:
         "prompts.wording",
         "training_videos",
         "trained_on",
+        "run_answers",
     }
     optional |= {"data.part", "data.absolute_path", "data.absolute_root", "identity.prompts_hash", "identity.options"}
     whole = described(folder)

@@ -67,9 +67,16 @@ def submission(
 @app.command("run import")
 def import_run(
     folders: Annotated[
-        list[Path], typer.Argument(help="Run folder of the released harness; several folders are repetitions.")
+        list[Path],
+        typer.Argument(
+            help="Run folder of the released harness (several are repetitions); with --format, one file or folder."
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Run folder to create, for score and report.")],
+    out: Annotated[Path, typer.Option(help="Run folder to create; with --format, the parent of the run folders.")],
+    form: Annotated[
+        str | None, typer.Option("--format", help="Format of answers that another harness recorded, e.g. handyvqa.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="With --format: model, if the answers do not name it.")] = None,
     examples: Annotated[
         Path | None, typer.Option(help="Frozen file of the run, if its folder has no benchmark_examples.jsonl.")
     ] = None,
@@ -82,10 +89,17 @@ def import_run(
     ] = None,
     protocol: Protocol = "release",
 ) -> None:
-    """Import a run of the released harness, including its judge's scores, for `score` and `report`."""
+    """Import a run of the released harness with its judge's scores, or answers of another harness (--format)."""
     from barista_bench.interchange.importing import import_run as make
+    from barista_bench.interchange.recorded_answers import import_recorded
 
     with exit_on_error():
+        if form is not None:
+            if len(folders) > 1:
+                raise ConfigError("--format reads one file or folder. Fix: import each in its own call")
+            for folder in import_recorded(folders[0], out, form, model=model):
+                echo(f"wrote {folder}")
+            return
         written_as, options = parsed_box_format(box_format), protocol_options(protocol)
         imported = make(folders, out, examples=examples, root=root, box_format=written_as, options=options)
     counts = ", ".join(f"{status} {count}" for status, count in sorted(imported.statuses.items()))

@@ -15,7 +15,7 @@ from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.core.guarding import raise_faults
 from barista_bench.diagnosis.running import DiagnoseConfig
-from barista_bench.errors import BudgetError, ConfigError, TaskError
+from barista_bench.errors import BudgetError, TaskError
 from barista_bench.interchange.trackers import Tracker, log_results
 from barista_bench.preflight.settings import PreflightConfig, is_seen, mark_seen
 from barista_bench.runs.ask.config import RunConfig
@@ -281,8 +281,8 @@ def _report_session(session: Session) -> None:
 
 
 @app.command()
-def score(  # noqa: PLR0913  (one parameter for each flag)
-    folders: Annotated[list[Path] | None, typer.Argument(help="Run folders, or folders of them.")] = None,
+def score(
+    folders: Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")],
     data: Data = None,
     root: Root = None,
     option: Options = None,
@@ -293,14 +293,6 @@ def score(  # noqa: PLR0913  (one parameter for each flag)
         str | None,
         typer.Option(help=("Opening and closing tag of thoughts in the logged answers, separated by a comma.")),
     ] = None,
-    predictions: Annotated[
-        Path | None, typer.Option(help="File or folder with answers that another harness recorded (see --format).")
-    ] = None,
-    form: Annotated[str | None, typer.Option("--format", help="Format of --predictions, e.g. handyvqa.")] = None,
-    out: Annotated[Path, typer.Option(help="Parent of the run folders that are made from --predictions.")] = Path(
-        "repetitions"
-    ),
-    model: Annotated[str | None, typer.Option(help="Model that gave --predictions, if they do not name it.")] = None,
     log_to: Annotated[
         Tracker | None, typer.Option(help="Experiment tracker that also receives settings, scores and coverage.")
     ] = None,
@@ -310,8 +302,8 @@ def score(  # noqa: PLR0913  (one parameter for each flag)
     """Score runs from their logs, and write results.json and scores.jsonl. No model is asked.
 
     If --option, --box-format or --think-tags differ from the start of the run, scores are saved separately, as
-    results.<digest>.json. `publish submission` takes only the scores with the run's own settings. With --predictions,
-    answers that another harness recorded become run folders first.
+    results.<digest>.json. `publish submission` takes only the scores with the run's own settings. For answers that
+    another harness recorded, use `run import` first.
     """
     from barista_bench.api import run_folders
     from barista_bench.cluster import map_in_processes
@@ -323,17 +315,6 @@ def score(  # noqa: PLR0913  (one parameter for each flag)
         options = parse_pairs(option or [])
         again = {"box_format": box_format, "think_tags": think_tags}
         options |= {name: value for name, value in again.items() if value is not None}
-        if predictions is not None:
-            from barista_bench.interchange.recorded_answers import import_recorded, known_formats
-
-            if form is None or folders:
-                raise ConfigError(
-                    "predictions need their format, and no run folder beside them. "
-                    f"Fix: say --format with one of {', '.join(known_formats())}"
-                )
-            folders, options = import_recorded(predictions, out, form, model=model, options=options), {}
-        if not folders:
-            raise ConfigError("nothing to score. Fix: name run folders, or --predictions and --format")
         folders = run_folders(folders)
         jobs = [
             ScoreJob(folder, data, root, run_options)

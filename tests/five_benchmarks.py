@@ -44,7 +44,8 @@ def write_data(out: Path) -> None:
     for name, tasks in TASKS.items():
         source = out / "kitchen" if name == "barista" else out / "made" / name
         settings = {"sampling": SAMPLING} if name == "barista" else {}
-        build(source, out / "data" / name, benchmark=name, configs=list(tasks), cache=False, **settings)
+        configs = [*tasks, *(("graph_frames", "graph_instances") if name == "barista" else ())]
+        build(source, out / "data" / name, benchmark=name, configs=configs, cache=False, **settings)
 
 
 def run_model(folder: Path, out: Path, name: str, blind_to: Set[str] | None = None) -> list[ScoredRun]:

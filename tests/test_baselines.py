@@ -62,7 +62,7 @@ def answers_of(program: str, place: Path, data: Path, benchmark: str, task: str,
 @pytest.fixture
 def handyvqa(generated: Callable[[str], Path], made_once: MadeOnce) -> Path:
     settings: dict[str, Any] = {"benchmark": "handyvqa", "sampling": {"frames": 4}, "cache": False}
-    return made_once("built/handyvqa", lambda out: build(generated("handyvqa"), out, **settings))
+    return made_once("built/handyvqa_baselines", lambda out: build(generated("handyvqa"), out, **settings))
 
 
 def test_care_ego_writes_a_box_for_each_hand_and_its_object(

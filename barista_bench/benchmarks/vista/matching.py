@@ -82,7 +82,7 @@ class Matching(ReleaseTask[EvenSampling]):
     primary = "macro_f1"
     primary_note = "F1 over the descriptions of a problem set, the mean over problem sets."
     sample_score = "top1"
-    sampling = EvenSampling(frames=32)
+    sampling = EvenSampling(frames=16)
     encoder_options: ClassVar[Mapping[str, OptionValue]] = {"shown_frames": 32}
     prompt_package = _PACKAGE
     row_note = "frames of one video, the descriptions of one problem set, and which of them fit"
@@ -101,7 +101,7 @@ class Matching(ReleaseTask[EvenSampling]):
             "label", "z-scores of a label over the videos, or another way to compare scores", "scores", STANDARDISE
         ),
         "shown_frames": Option(
-            16, "most frames of an example to show; 32 for dual encoders, as in the paper", "prompt", low=1
+            16, "most of the stored frames to show; 32 for dual encoders, as in the paper", "prompt", low=1
         ),
         "one_shot": Option(True, "show the release's example of a description, where a set has one", "prompt"),
     }

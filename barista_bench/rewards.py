@@ -59,7 +59,7 @@ class VideoReward:
         descriptions: Sequence[str],
         references: Sequence[Video],
         *,
-        frames: int = 16,
+        frames: int = All.sampling.frames,
         generation: GenerationConfig = GREEDY,
     ) -> None:
         self._descriptions = list(dict.fromkeys(descriptions))

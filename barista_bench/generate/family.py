@@ -192,10 +192,10 @@ def place_video(graph: SceneGraph, video_id: str, target: Path) -> None:
 
 
 FAMILIES: Mapping[str, str] = {
-    "vista": "barista_bench.generate.vista:VistaFamily",
-    "handyvqa": "barista_bench.generate.handyvqa:HandyvqaFamily",
-    "tog_bench": "barista_bench.generate.tog_bench:ToGBenchFamily",
-    "egocot": "barista_bench.generate.egocot:EgocotFamily",
+    "vista": "barista_bench.generate.vista.family:VistaFamily",
+    "handyvqa": "barista_bench.generate.handyvqa.family:HandyvqaFamily",
+    "tog_bench": "barista_bench.generate.tog_bench.family:ToGBenchFamily",
+    "egocot": "barista_bench.generate.egocot.family:EgocotFamily",
 }
 """The class of each family, by the name of its benchmark. Its module is imported when it is needed."""
 

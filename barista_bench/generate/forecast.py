@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from barista_bench.core.settings import check_settings
 from barista_bench.generate.candidates import DECIDED, DIVISIBLE, REPEATED, TOO_FEW, UNPROVED
 from barista_bench.generate.generator import collect_offers, families_of
-from barista_bench.generate.handyvqa_statements import ClearlyNamed, HandAtWork, InWords, Masked, NothingElseTouched
+from barista_bench.generate.handyvqa.statements import ClearlyNamed, HandAtWork, InWords, Masked, NothingElseTouched
 from barista_bench.generate.settings import GenerateSettings
 from barista_bench.generate.statements import OnlyDuring, Seen, Statement, Touches, Unique
-from barista_bench.generate.tog_bench_statements import (
+from barista_bench.generate.tog_bench.statements import (
     BroughtAbout,
     Fillable,
     Handled,
@@ -22,8 +22,8 @@ from barista_bench.generate.tog_bench_statements import (
     Trackable,
     Unmistakable,
 )
-from barista_bench.generate.vista_clips import TOO_LONG, TOO_SHORT
-from barista_bench.generate.vista_statements import AloneInView, AsLeft, Continues, HandsAtWork, NothingInside
+from barista_bench.generate.vista.clips import TOO_LONG, TOO_SHORT
+from barista_bench.generate.vista.statements import AloneInView, AsLeft, Continues, HandsAtWork, NothingInside
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain_draft import lacking_lines
 

@@ -12,7 +12,7 @@ from barista_bench.generate.difficulty import Topic, actions_of, strings_in
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES
 from barista_bench.generate.statements import AllOf, Statement
-from barista_bench.generate.tog_bench_statements import BroughtAbout
+from barista_bench.generate.tog_bench.statements import BroughtAbout
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
 

@@ -8,30 +8,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from barista_bench.generate.candidates import DIVISIBLE, Choice, QuestionCandidate
-from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InStep, NextAction, NextState
-from barista_bench.generate.handyvqa_statements import HandAtWork, HandIsOn, HandsDo, StateSequence, TouchedInClip
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import find_overlapping
-from barista_bench.generate.statements import (
-    AllOf,
-    AnyOf,
-    Changes,
-    Does,
-    DoesNext,
-    HasValue,
-    Located,
-    Seen,
-    Statement,
-    TouchedDuring,
-    Touches,
-    Unique,
-)
-from barista_bench.generate.tog_bench_statements import BroughtAbout, Handled, Unmistakable
-from barista_bench.generate.vista_statements import Depicts
+from barista_bench.generate.statements import AllOf, AnyOf, Seen, Statement, Unique
 from barista_bench.scene_graph.domain import Side
 
-WORDS_DECIDE = (Does, DoesNext, NextAction, BringsAbout, Depicts, HandAtWork)
-"""Statements about activities. If an activity is recorded, only the domain's words can decide them."""
 MOST_NAMED = 8
 """Maximum number of annotations in the list."""
 
@@ -106,7 +87,7 @@ def _deciding_work(statement: Statement, scene: Scene) -> str:
     if isinstance(statement, AllOf | AnyOf):
         works = {_deciding_work(part, scene) for part in statement.parts if part.truth(scene) is None}
         return works.pop() if len(works) == 1 else ""
-    if isinstance(statement, WORDS_DECIDE):
+    if statement.is_in_words:
         frame = getattr(statement, "frame", getattr(statement, "start", 0))
         return "" if find_overlapping(scene.actions, frame, frame + 1) else "say what the person does"
     if unseen := _unseen_name(statement, scene):
@@ -114,18 +95,7 @@ def _deciding_work(statement: Statement, scene: Scene) -> str:
     names = [scene.things[item].name for item in _objects(statement) if item in scene.things]
     name = f"the {names[0]}" if names else "things"
     side = getattr(statement, "side", "")
-    by_kind: dict[tuple[type[Statement], ...], str] = {
-        (Touches, AwayFrom, HandIsOn): f"record any touch of the {side} hand that is missing",
-        (HandsDo, TouchedInClip, TouchedDuring, Handled, BroughtAbout): "record any touch of the hands that is missing",
-        (
-            Unique,
-            Unmistakable,
-        ): f"tell {name} from others of its name, by the hand or place that it is in, color or type",
-        (HasValue, Changes, NextState, StateSequence): f"say in what state {name} is",
-        (InStep,): "say which step of the work is under way",
-        (Located,): f"say where {name} is",
-    }
-    return next((work for kinds, work in by_kind.items() if isinstance(statement, kinds)), "")
+    return statement.deciding_work.format(name=name, side=side)
 
 
 def _unseen_name(statement: Statement, scene: Scene) -> str:
@@ -152,10 +122,4 @@ def _further_work(right: Sequence[Choice], n_lacking: int) -> str:
     while isinstance(statement, AllOf | AnyOf):
         statement = statement.parts[0]
     count = "more" if n_lacking > 1 else "one more"
-    if isinstance(statement, Touches | HandIsOn | TouchedInClip | HandsDo):
-        return f"draw masks of {count} of the things in view"
-    if isinstance(statement, Does | NextAction):
-        return f"record {count} of the activities"
-    if isinstance(statement, InStep):
-        return f"record {count} of the process steps"
-    return f"record {count} of the states" if isinstance(statement, HasValue | NextState | StateSequence) else ""
+    return statement.further_work.format(count=count)

@@ -33,6 +33,9 @@ from barista_bench.scene_graph.domain import Side, is_excluded
 
 Truth: TypeAlias = "bool | None"
 
+TELL_APART = "tell {name} from others of its name, by the hand or place that it is in, color or type"
+"""The annotation that makes a name fit only one thing."""
+
 
 class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     """A claim about a scene. In JSON, `says` is the name of its class.
@@ -41,7 +44,9 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     things that must be seen and combined to decide the statement; for `AllOf` it is the sum over the parts.
     `is_of_touch` means that the statement is only about touches by hands, which can be decided even for stuff in
     several places. `true_needs` and `false_needs` name sections of the graph. These must be complete for a proof that
-    the statement is true, or false, because the proof depends on missing records.
+    the statement is true, or false, because the proof depends on missing records. `is_in_words` means that the domain's
+    words decide the statement once an activity is recorded. `deciding_work` is the annotation that decides it, in words
+    with {name} or {side}. `further_work` is the annotation that gives more false statements of this kind, with {count}.
     """
 
     unmet: ClassVar[str] = "what the question takes for granted is not proved"
@@ -49,6 +54,9 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     is_of_touch: ClassVar[bool] = False
     true_needs: ClassVar[tuple[Layer, ...]] = ()
     false_needs: ClassVar[tuple[Layer, ...]] = ()
+    is_in_words: ClassVar[bool] = False
+    deciding_work: ClassVar[str] = ""
+    further_work: ClassVar[str] = ""
 
     def truth(self, scene: Scene) -> Truth:
         """Return True if the graph proves the statement, False if the graph excludes it, else None.
@@ -99,6 +107,7 @@ class Unique(Statement, frozen=True):
     """
 
     unmet: ClassVar[str] = "its name fits another thing in the picture too"
+    deciding_work: ClassVar[str] = TELL_APART
 
     object: str
     frames: tuple[int, ...]
@@ -160,6 +169,8 @@ class Touches(Statement, frozen=True):
     is_of_touch: ClassVar[bool] = True
 
     unmet: ClassVar[str] = "the hand is not plain to be seen on it"
+    deciding_work: ClassVar[str] = "record any touch of the {side} hand that is missing"
+    further_work: ClassVar[str] = "draw masks of {count} of the things in view"
 
     side: Side
     object: str
@@ -194,6 +205,7 @@ class TouchedDuring(Statement, frozen=True):
 
     is_of_touch: ClassVar[bool] = True
     false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
+    deciding_work: ClassVar[str] = "record any touch of the hands that is missing"
 
     object: str
     start: int
@@ -218,6 +230,9 @@ class HasValue(Statement, frozen=True):
     container", a container that is already empty may look like a container that is being emptied. Near a gradual change
     the statement is undecided, since the moment when a tray became empty cannot be determined.
     """
+
+    deciding_work: ClassVar[str] = "say in what state {name} is"
+    further_work: ClassVar[str] = "record {count} of the states"
 
     object: str
     type: str
@@ -244,6 +259,7 @@ class Changes(Statement, frozen=True):
 
     steps: ClassVar[int] = 2
     true_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
+    deciding_work: ClassVar[str] = "say in what state {name} is"
 
     object: str
     type: str
@@ -269,6 +285,8 @@ class Located(Statement, frozen=True):
     clearly visible and apart, and no recorded relation joins them.
     """
 
+    deciding_work: ClassVar[str] = "say where {name} is"
+
     object: str
     predicate: str
     other: str
@@ -286,6 +304,8 @@ class Does(Statement, frozen=True):
     """
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
+    is_in_words: ClassVar[bool] = True
+    further_work: ClassVar[str] = "record {count} of the activities"
 
     action: str
     frame: int
@@ -304,6 +324,7 @@ class DoesNext(Statement, frozen=True):
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
+    is_in_words: ClassVar[bool] = True
 
     action: str
     frame: int

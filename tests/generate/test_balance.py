@@ -5,7 +5,7 @@ from collections import Counter
 import msgspec
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.handyvqa import sample_balanced
+from barista_bench.generate.handyvqa.family import sample_balanced
 from barista_bench.generate.statements import Seen
 from tests.generate.graphs import candidate_of
 

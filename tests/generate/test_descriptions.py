@@ -7,7 +7,7 @@ import pytest
 
 from barista_bench.generate.candidates import Tally
 from barista_bench.generate.descriptions import TOUCHES, Basis, name_object, unique_descriptions
-from barista_bench.generate.egocot import EgocotFamily
+from barista_bench.generate.egocot.family import EgocotFamily
 from barista_bench.generate.family import family_class
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.statements import Unique

@@ -18,8 +18,8 @@ from barista_bench.benchmarks.egocot.records import RecordReader
 from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, Tally, reasons_of, sample, with_choices
-from barista_bench.generate.egocot import EgocotFamily, EvidenceMaker, record_of
-from barista_bench.generate.egocot_statements import InQuarter
+from barista_bench.generate.egocot.family import EgocotFamily, EvidenceMaker, record_of
+from barista_bench.generate.egocot.statements import InQuarter
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph

@@ -15,8 +15,8 @@ from barista_bench.benchmarks.handyvqa.release import QuestionClip
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.generator import generate
-from barista_bench.generate.handyvqa import HandyvqaFamily
-from barista_bench.generate.handyvqa_statements import clip_around, clip_halfway
+from barista_bench.generate.handyvqa.family import HandyvqaFamily
+from barista_bench.generate.handyvqa.statements import clip_around, clip_halfway
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.splits import SPLITS, parse_fractions, split_videos
 from barista_bench.scene_graph import SceneGraph, decode_mask

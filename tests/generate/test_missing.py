@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from barista_bench.generate.candidates import DECIDED, Choice, Tally
-from barista_bench.generate.egocot import EgocotFamily
-from barista_bench.generate.egocot_statements import InStep
+from barista_bench.generate.egocot.family import EgocotFamily
+from barista_bench.generate.egocot.statements import InStep
 from barista_bench.generate.generator import generate, missing_lines, read_missing
 from barista_bench.generate.missing import MissingAnnotation, UndecidedCandidates, _deciding_work, _further_work
 from barista_bench.generate.statements import Does, HasValue, Located, Statement, TouchedDuring, Touches, Unique
-from barista_bench.generate.tog_bench_statements import Fills, Handled
+from barista_bench.generate.tog_bench.statements import Fills, Handled
 from barista_bench.scene_graph.domain import load_domain
 from tests.generate.graphs import candidate_of, table
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from barista_bench.generate.candidates import FACTS, Choice, Tally, one_per_event
-from barista_bench.generate.egocot_statements import quarter_of
+from barista_bench.generate.egocot.statements import quarter_of
 from barista_bench.generate.generator import collect_offers, families_of
 from barista_bench.generate.nearby import place_words
 from barista_bench.generate.statements import HasValue, Located, Seen
-from barista_bench.generate.tog_bench import ToGBenchFamily
+from barista_bench.generate.tog_bench.family import ToGBenchFamily
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.domain_draft import draft

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barista_bench.generate.candidates import Choice, decide
-from barista_bench.generate.handyvqa_statements import NothingElseTouched
+from barista_bench.generate.handyvqa.statements import NothingElseTouched
 from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES

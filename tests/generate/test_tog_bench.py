@@ -10,8 +10,8 @@ from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.generator import SPARE, collect_offers, generate
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.tog_bench import ToGBenchFamily
-from barista_bench.generate.tog_bench_statements import visible_spans
+from barista_bench.generate.tog_bench.family import ToGBenchFamily
+from barista_bench.generate.tog_bench.statements import visible_spans
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
 from tests.generate.graphs import table

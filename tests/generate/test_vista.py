@@ -11,9 +11,9 @@ from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Item, Tally, reasons_of
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.vista import VistaFamily
-from barista_bench.generate.vista_clips import Sequences
-from barista_bench.generate.vista_statements import AsLeft, Continues, Depicts, HandsAtWork
+from barista_bench.generate.vista.clips import Sequences
+from barista_bench.generate.vista.family import VistaFamily
+from barista_bench.generate.vista.statements import AsLeft, Continues, Depicts, HandsAtWork
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain

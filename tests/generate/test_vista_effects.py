@@ -14,11 +14,11 @@ from barista_bench.core.task import Example
 from barista_bench.errors import DataError
 from barista_bench.generate.candidates import Item, Tally
 from barista_bench.generate.generator import generate
-from barista_bench.generate.vista import VistaFamily
-from barista_bench.generate.vista_clips import Sequences
-from barista_bench.generate.vista_effects import effect_candidates
-from barista_bench.generate.vista_release import RENDERED_FILE
-from barista_bench.generate.vista_statements import LeftmostAtEnd, Unjoined
+from barista_bench.generate.vista.clips import Sequences
+from barista_bench.generate.vista.effects import effect_candidates
+from barista_bench.generate.vista.family import VistaFamily
+from barista_bench.generate.vista.release import RENDERED_FILE
+from barista_bench.generate.vista.statements import LeftmostAtEnd, Unjoined
 from barista_bench.media.encoding import encode_video
 from barista_bench.mini.kitchen import VideoPlan, write_video
 from barista_bench.scene_graph.domain import load_domain

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from barista_bench.cli.commands import app
 from barista_bench.generate.generator import collect_offers
-from barista_bench.generate.tog_bench import ToGBenchFamily
+from barista_bench.generate.tog_bench.family import ToGBenchFamily
 from barista_bench.scene_graph import SceneGraph, scene_graph, validate
 from barista_bench.scene_graph.domain import load_domain
 from tests.releases import BUTTON, document, segmentation, span, write_release, write_video

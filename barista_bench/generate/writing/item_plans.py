@@ -19,7 +19,7 @@ from barista_bench.errors import DataError
 from barista_bench.generate.candidates import are_alike
 from barista_bench.generate.family import check_placeable
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.tog_bench_statements import Trackable, Unmistakable
+from barista_bench.generate.tog_bench.statements import Trackable, Unmistakable
 from barista_bench.generate.writing.checks import roots
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.media.video import open_reader

@@ -35,13 +35,13 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_place, refuse_inside
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate
-from barista_bench.generate.egocot import EgocotFamily, write_written
+from barista_bench.generate.egocot.family import EgocotFamily, write_written
 from barista_bench.generate.family import Family, family_class
 from barista_bench.generate.generator import REVIEW_FILE, item_line
 from barista_bench.generate.graph_evidence import graph_rows
 from barista_bench.generate.review import ReviewedItem, apply_review, read_review, review_bytes, review_rows
 from barista_bench.generate.review_statistics import decided_review, read_votes
-from barista_bench.generate.tog_bench_statements import Trackable
+from barista_bench.generate.tog_bench.statements import Trackable
 from barista_bench.generate.writing.config import WriteConfig
 from barista_bench.generate.writing.item_plans import (
     KINDS,

@@ -29,7 +29,7 @@ from barista_bench.generate.family import Family, family_words, place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement, TouchedDuring
-from barista_bench.generate.tog_bench_statements import (
+from barista_bench.generate.tog_bench.statements import (
     BroughtAbout,
     Fillable,
     Fills,

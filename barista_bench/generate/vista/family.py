@@ -30,9 +30,9 @@ from barista_bench.generate.family import Family, family_words
 from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import noun_of
-from barista_bench.generate.vista_clips import REVIEW_QUESTION, Order, Sequences, VistaWords, foundation_candidates
-from barista_bench.generate.vista_effects import effect_candidates
-from barista_bench.generate.vista_release import entry_path, write_release
+from barista_bench.generate.vista.clips import REVIEW_QUESTION, Order, Sequences, VistaWords, foundation_candidates
+from barista_bench.generate.vista.effects import effect_candidates
+from barista_bench.generate.vista.release import entry_path, write_release
 from barista_bench.generate.wordings import Phrases, fill_form, plain_text, shuffled_forms
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise, product
-from typing import Any
+from itertools import product
 
 import msgspec
-from msgspec import field
 
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
-from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
-from barista_bench.generate.descriptions import TOUCHES, WHOLE_VIDEO, Basis
-from barista_bench.generate.handyvqa_names import ClipNames
-from barista_bench.generate.handyvqa_statements import (
+from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.handyvqa.object_questions import Candidates, ObjectQuestions
+from barista_bench.generate.handyvqa.statements import (
     ClipWindow,
     HandAction,
     HandAtWork,
@@ -22,56 +19,24 @@ from barista_bench.generate.handyvqa_statements import (
     InWords,
     Masked,
     NothingElseTouched,
-    Placed,
-    StateSequence,
     TouchedInClip,
-    clip_around,
     clip_halfway,
-    recorded_sequence,
 )
-from barista_bench.generate.nearby import place_words
-from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, find_overlapping, noun_of, verb_of
-from barista_bench.generate.statements import Does, Seen, Statement
+from barista_bench.generate.spans import HandUse, find_overlapping, noun_of, verb_of
+from barista_bench.generate.statements import Does, Statement
 from barista_bench.generate.wordings import plain_text
 from barista_bench.media.frame_choice import evenly_spaced
-from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
+from barista_bench.scene_graph.domain import Side
 from barista_bench.scene_graph.graph_words import verb_and_noun
 
-Candidates = Iterator[QuestionCandidate]
 OTHER_ACTIONS = 8
 """Number of contacts at other times that serve as wrong answers about one moment."""
-LONGEST_SEQUENCE = 3
-"""Maximum number of consecutive values in an answer."""
 MASKED = 3
 """Number of frames with masks in a clip whose question is answered by masks."""
 
 
-class HandyvqaWords(DomainRecord, frozen=True):
-    """The family's words in a domain file.
-
-    Args:
-        doing: maps verbs of activities (press) to their participles (pressing).
-        grip: the contact that means that a hand holds an object.
-        where: spatial predicates that tell the place of the first of two objects.
-        state: type of the attribute that questions are about.
-        states: maps a value, or category and value, to its words after "first", if the value itself does not fit there.
-    """
-
-    doing: dict[str, str]
-    grip: str
-    where: tuple[str, ...]
-    state: str
-    states: dict[str, str] = field(default_factory=dict)
-
-
-class Questions:
+class Questions(ObjectQuestions):
     """The questions about one scene. Each subtask has a method."""
-
-    def __init__(self, scene: Scene, words: HandyvqaWords) -> None:
-        self.scene = scene
-        self.words = words
-        self.names = ClipNames(scene)
 
     # Action
 
@@ -297,164 +262,3 @@ class Questions:
         touched_frames = [frame for frame in clear_frames if any(use.start <= frame < use.end for use in uses)]
         pool = touched_frames if len(touched_frames) >= MASKED else clear_frames
         return tuple(pool[index] for index in evenly_spaced(len(pool), MASKED)) if pool else ()
-
-    # State
-
-    def states(self) -> Candidates:
-        """Yield questions about the sequence of an attribute's values, in clips around and halfway between changes."""
-        scene, kind = self.scene, self.words.state
-        words = scene.domain.attributes[kind]
-        spans = [span for span in scene.values if span.type == kind]
-        for thing in dict.fromkeys(span.thing for span in spans):
-            spans_of_thing = [span for span in spans if span.thing.id == thing.id]
-            usual_values = {span.value for span in spans if span.thing.category == thing.category}
-            moments = {frame for span in spans_of_thing for frame in (span.start, (span.start + span.end) // 2)}
-            for clip in dict.fromkeys(clip_around(scene, frame) for frame in sorted(moments - {0})):
-                recorded = recorded_sequence(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
-                sequence = recorded if recorded and len(recorded) <= LONGEST_SEQUENCE else (spans_of_thing[0].value,)
-                sequences = dict.fromkeys((sequence, *_other_sequences(words, sequence[0], usual_values)))
-                right, *distractors = (self._sequence_choice(thing, values, clip) for values in sequences)
-                barred: Sequence[Basis] = (*WHOLE_VIDEO, "action")
-                given = self.names.conditions((thing.id,), clip, barred)
-                slots = {"name": self.names.name(thing.id, clip, barred)}
-                candidate = self._candidate("state", clip, right, distractors, given, (thing.id,), slots=slots)
-                changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
-                events = [f"{thing.id} from {frame}" for frame in changes] or [f"{thing.id} {sequence}"]
-                yield msgspec.structs.replace(candidate, event=FACTS.join(events))
-
-    def _sequence_choice(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
-        category = thing.category.lower()
-        words = [self.words.states.get(f"{category} {value}", self.words.states.get(value, value)) for value in values]
-        steps = [f"{word} again" if word in words[:index] else word for index, word in enumerate(words)]
-        text = f"{words[0].capitalize()} throughout." if len(words) == 1 else f"First {', then '.join(steps)}."
-        return Choice(text, StateSequence(thing.id, self.words.state, values, clip.start, clip.stop, clip.shown))
-
-    # Location
-
-    def locations(self) -> Candidates:
-        """Yield questions about the place of an object at both ends of a clip.
-
-        The object is touched or moves in the clip.
-        """
-        scene = self.scene
-        used_things = {use.thing for use in scene.uses}
-        for centre, thing in self._moves():
-            clip = clip_around(scene, centre)
-            barred: Sequence[Basis] = (*WHOLE_VIDEO, *TOUCHES, "place")
-            places = [placing for placing in self._places(thing) if self.names.is_clear(placing[1], clip, barred)]
-            for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
-                named_places = [(predicate, other, self.names.name(other, clip, barred)) for predicate, other in places]
-                choices = [
-                    Choice(
-                        f"{place_words(scene, predicate, other).capitalize()} the {name}.",
-                        Placed(thing.id, predicate, other, frame),
-                    )
-                    for predicate, other, name in named_places
-                ]
-                hands = [
-                    Choice(f"In the {side} hand.", HandIsOn(side, thing.id, self.words.grip, frame, clip.shown))
-                    for side in SIDES
-                    if thing in used_things
-                ]
-                in_both = all(choice.statement.truth(scene) for choice in hands)  # neither reveals the place
-                choices += [] if in_both else hands
-                right = next((choice for choice in choices if choice.statement.truth(scene)), choices[-1])
-                distractors = [choice for choice in choices if choice is not right]
-                given = (*self.names.conditions((thing.id,), clip, barred, frame), Seen(thing.id, frame))
-                arguments = clip, right, distractors, given, (thing.id,)
-                name = self.names.name(thing.id, clip, barred, frame)
-                candidate = self._candidate(f"location {end}", *arguments, slots={"name": name})
-                place = right.statement  # a cup on a saucer is a saucer under a cup
-                event = " ".join(sorted((thing.id, place.other))) if isinstance(place, Placed) else ""
-                yield msgspec.structs.replace(candidate, event=event)
-
-    def _moves(self) -> list[tuple[int, NamedObject]]:
-        """Return the centres of clips that show how an object is touched or moves.
-
-        A touch or a short stay at a place is at the middle or at an end of the clip. A change of place is at the
-        middle.
-        """
-        scene = self.scene
-        half = scene.frames_in(HALF_WINDOW_S)
-        passing = [span for span in scene.places if span.end - span.start <= 2 * half]
-        spans: list[HandUse | PlaceSpan] = [*scene.uses, *passing]
-        middles = {((span.start + span.end) // 2, span.thing) for span in spans}
-        edges = {(f, span.thing) for span in scene.places for f in (span.start, span.end)}
-        rows = middles | edges | {(frame + index, thing) for frame, thing in middles for index in (-half, half)}
-        return sorted(row for row in rows if 0 < row[0] < scene.frame_count and row[1].id not in scene.wholes)
-
-    def _places(self, thing: NamedObject) -> list[tuple[str, str]]:
-        """Return (predicate, id of the other object) for all places of an object in the video.
-
-        Then follow the places of objects of its category, and of objects that its name could also mean (sugar for
-        milk, but no substance for its carton). Places relative to a part of the object are left out, and so are places
-        under something in a hand.
-        """
-        spans = [
-            span for span in self.scene.places if span.predicate in self.words.where and not self._is_pressed(span)
-        ]
-        alike = [span for span in spans if span.thing.category == thing.category]
-        domain = self.scene.domain
-        others = [
-            span
-            for span in spans
-            if domain.same_noun(span.thing.category, thing.category)
-            and domain.is_divisible(span.thing.noun) == domain.is_divisible(thing.noun)
-        ]
-        ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *others]
-        pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
-        return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
-
-    def _is_pressed(self, span: PlaceSpan) -> bool:
-        """Return whether a hand is on the thing that an object is under.
-
-        For example, the portafilter is not said to be under the tamper.
-        """
-        is_used = any(use.thing == span.other for use in find_overlapping(self.scene.uses, span.start, span.end))
-        return is_used and bool(self.scene.domain.places[span.predicate].enclosed)
-
-    # Shared parts
-
-    def _candidate(
-        self,
-        wording: str,
-        clip: ClipWindow,
-        right: Choice | tuple[Choice, ...],
-        distractors: Iterable[Choice],
-        given: tuple[Statement, ...] = (),
-        objects: tuple[str, ...] = (),
-        *,
-        slots: Mapping[str, str] | None = None,
-        extra: dict[str, Any] | None = None,
-    ) -> QuestionCandidate:
-        """Return a candidate. `wording` is the subtask, then a space and the key of its wording."""
-        key = f"handyvqa/{wording}"
-        return QuestionCandidate(
-            subtask=wording.partition(" ")[0],
-            video_id=self.scene.video_id,
-            question=plain_text(key, slots or {}),
-            wording=key,
-            slots=dict(slots or {}),
-            right=(right,) if isinstance(right, Choice) else right,
-            distractors=tuple(distractors),
-            given=given,
-            span=(clip.start, clip.stop),
-            frames=(clip.centre,),
-            objects=objects,
-            extra=extra or {},
-        )
-
-
-def _other_sequences(words: AttributeWords, first: str, usual_values: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return sequences of values of the dimension of `first`. Each value differs from the value before it.
-
-    They use the usual values, or all values of the dimension if only one value is usual.
-    """
-    for dimension in words.groups:
-        if not any(first in group for group in dimension):
-            continue
-        values = [value for group in dimension for value in group if value in usual_values]
-        values = values if len(values) > 1 else [first, *(group[0] for group in dimension if first not in group)]
-        rows = [row for count in range(1, LONGEST_SEQUENCE + 1) for row in product(values, repeat=count)]
-        return [row for row in rows if all(before != after for before, after in pairwise(row))]
-    return []

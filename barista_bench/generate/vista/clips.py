@@ -20,7 +20,7 @@ from barista_bench.generate.nearby import moments_of, place_words
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject, noun_of, verb_of
 from barista_bench.generate.statements import Changes, Located, Seen, Statement
-from barista_bench.generate.vista_statements import (
+from barista_bench.generate.vista.statements import (
     AloneInView,
     AsLeft,
     Continues,

@@ -16,11 +16,11 @@ from itertools import chain, combinations, pairwise, permutations, product
 import msgspec
 
 from barista_bench.core.example import content_seed
-from barista_bench.generate import egocot_further as further
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, is_told_apart, name_object
-from barista_bench.generate.egocot_moments import Moment, ShownScene, sentence, touch_text
-from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InStep, NextAction, NextState, causes_of
+from barista_bench.generate.egocot import further_questions as further
+from barista_bench.generate.egocot.moments import Moment, ShownScene, sentence, touch_text
+from barista_bench.generate.egocot.statements import AwayFrom, BringsAbout, InStep, NextAction, NextState, causes_of
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, noun_of, verb_of
 from barista_bench.generate.statements import (
     AllOf,

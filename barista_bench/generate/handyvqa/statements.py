@@ -76,6 +76,7 @@ class HandAtWork(statements.Statement, frozen=True):
     """On at least two of the frames, a hand is clearly visible, and so is an object that the action's noun can name."""
 
     unmet: ClassVar[str] = "no hand at work is well to be seen"
+    is_in_words: ClassVar[bool] = True
 
     action: str
     frames: tuple[int, ...]
@@ -100,6 +101,8 @@ class TouchedInClip(statements.Statement, frozen=True):
 
     is_of_touch: ClassVar[bool] = True
     false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
+    deciding_work: ClassVar[str] = "record any touch of the hands that is missing"
+    further_work: ClassVar[str] = "draw masks of {count} of the things in view"
 
     object: str
     start: int
@@ -179,6 +182,8 @@ class HandIsOn(statements.Statement, frozen=True):
     """
 
     is_of_touch: ClassVar[bool] = True
+    deciding_work: ClassVar[str] = "record any touch of the {side} hand that is missing"
+    further_work: ClassVar[str] = "draw masks of {count} of the things in view"
 
     side: Side
     object: str
@@ -240,6 +245,8 @@ class HandsDo(statements.Statement, frozen=True):
     """
 
     is_of_touch: ClassVar[bool] = True
+    deciding_work: ClassVar[str] = "record any touch of the hands that is missing"
+    further_work: ClassVar[str] = "draw masks of {count} of the things in view"
 
     left: HandAction | None
     right: HandAction | None
@@ -274,6 +281,8 @@ class StateSequence(statements.Statement, frozen=True):
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
+    deciding_work: ClassVar[str] = "say in what state {name} is"
+    further_work: ClassVar[str] = "record {count} of the states"
 
     object: str
     type: str

@@ -19,7 +19,8 @@ from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video, sample, with_choices
 from barista_bench.generate.family import Family, SampledItems, domain_error, family_words, place_video
-from barista_bench.generate.handyvqa_questions import HandyvqaWords, Questions
+from barista_bench.generate.handyvqa.object_questions import HandyvqaWords
+from barista_bench.generate.handyvqa.questions import Questions
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import COLOUR
 from barista_bench.media.frame_choice import in_window

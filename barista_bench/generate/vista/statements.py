@@ -27,6 +27,7 @@ class Depicts(Statement, frozen=True):
     """
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
+    is_in_words: ClassVar[bool] = True
 
     actions: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]

@@ -18,7 +18,7 @@ from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.descriptions import Basis, is_told_apart, name_object
-from barista_bench.generate.egocot_statements import quarter_of
+from barista_bench.generate.egocot.statements import quarter_of
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan, verb_of
 from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, Statement, Touches, Unique

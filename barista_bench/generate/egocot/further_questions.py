@@ -14,8 +14,8 @@ from itertools import product, zip_longest
 from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, name_object
-from barista_bench.generate.egocot_moments import DISTRACTORS, ShownScene, sentence
-from barista_bench.generate.egocot_statements import Across, AwayFrom, Down, InQuarter, InStep, quarter_of
+from barista_bench.generate.egocot.moments import DISTRACTORS, ShownScene, sentence
+from barista_bench.generate.egocot.statements import Across, AwayFrom, Down, InQuarter, InStep, quarter_of
 from barista_bench.generate.spans import COLOUR, SIDES, NamedObject, ValueSpan
 from barista_bench.generate.statements import AllOf, HasValue, Statement, Touches
 

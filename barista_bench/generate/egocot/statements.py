@@ -43,6 +43,7 @@ class AwayFrom(Statement, frozen=True):
     """A hand is clearly not on an object, because the record excludes a touch. False: the hand touches the object."""
 
     is_of_touch: ClassVar[bool] = True
+    deciding_work: ClassVar[str] = "record any touch of the {side} hand that is missing"
 
     side: Side
     object: str
@@ -62,6 +63,8 @@ class InStep(Statement, frozen=True):
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("process_steps",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("process_steps",)
+    deciding_work: ClassVar[str] = "say which step of the work is under way"
+    further_work: ClassVar[str] = "record {count} of the process steps"
 
     step: str
     frame: int
@@ -88,6 +91,8 @@ class NextAction(Statement, frozen=True):
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
 
     steps: ClassVar[int] = 2
+    is_in_words: ClassVar[bool] = True
+    further_work: ClassVar[str] = "record {count} of the activities"
     action: str
     frame: int
     until: int
@@ -115,6 +120,8 @@ class NextState(Statement, frozen=True):
     false_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
 
     steps: ClassVar[int] = 2
+    deciding_work: ClassVar[str] = "say in what state {name} is"
+    further_work: ClassVar[str] = "record {count} of the states"
     object: str
     type: str
     value: str
@@ -143,6 +150,7 @@ class BringsAbout(Statement, frozen=True):
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes")
 
     steps: ClassVar[int] = 3
+    is_in_words: ClassVar[bool] = True
     action: str
     object: str
     type: str

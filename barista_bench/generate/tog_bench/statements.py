@@ -14,7 +14,7 @@ import numpy as np
 from barista_bench.benchmarks.tog_bench.t_stvg import RATE
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
-from barista_bench.generate.statements import Statement, Truth, Unique
+from barista_bench.generate.statements import TELL_APART, Statement, Truth, Unique
 from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph import Layer
 
@@ -45,6 +45,7 @@ class Unmistakable(Statement, frozen=True):
     """An object's name or description fits no other object at any of the `named_frames`."""
 
     unmet: ClassVar[str] = "its name could mean another thing in the video"
+    deciding_work: ClassVar[str] = TELL_APART
 
     object: str
     description: str = ""
@@ -61,6 +62,7 @@ class Handled(Statement, frozen=True):
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     unmet: ClassVar[str] = "no hand touches it, and its name could mean a thing that is not annotated"
+    deciding_work: ClassVar[str] = "record any touch of the hands that is missing"
 
     object: str
 
@@ -113,6 +115,7 @@ class BroughtAbout(Statement, frozen=True):
     """
 
     unmet: ClassVar[str] = "the graph shows no hand that does it"
+    deciding_work: ClassVar[str] = "record any touch of the hands that is missing"
 
     object: str
     value: str

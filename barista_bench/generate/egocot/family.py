@@ -24,9 +24,9 @@ from barista_bench.core.boxes import Xyxy, xywh_to_xyxy
 from barista_bench.core.task import Json
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
-from barista_bench.generate.egocot_moments import DISTRACTORS, EgocotWords, ShownScene
-from barista_bench.generate.egocot_questions import QUESTIONS
-from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
+from barista_bench.generate.egocot.moments import DISTRACTORS, EgocotWords, ShownScene
+from barista_bench.generate.egocot.questions import QUESTIONS
+from barista_bench.generate.egocot.statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
 from barista_bench.generate.family import Family, family_words, place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, ValueSpan, find_overlapping

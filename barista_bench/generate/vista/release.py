@@ -24,7 +24,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Item, by_video
 from barista_bench.generate.spans import noun_of
-from barista_bench.generate.vista_clips import VistaWords
+from barista_bench.generate.vista.clips import VistaWords
 from barista_bench.media.encoding import encode_video, join_videos, resize_pictures
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph

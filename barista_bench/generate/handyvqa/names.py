@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from barista_bench.generate.descriptions import TOUCHES, WHOLE_VIDEO, Basis, is_told_apart, name_object
-from barista_bench.generate.handyvqa_statements import ClearlyNamed, ClipWindow
+from barista_bench.generate.handyvqa.statements import ClearlyNamed, ClipWindow
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement

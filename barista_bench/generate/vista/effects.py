@@ -11,8 +11,8 @@ from barista_bench.generate.nearby import is_located, moments_of
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject, ValueSpan
 from barista_bench.generate.statements import Changes, Located, Seen, Statement
-from barista_bench.generate.vista_clips import ActionClip, Saying, VistaWords, clip_candidate, kind_name
-from barista_bench.generate.vista_statements import AloneInView, LeftmostAtEnd, Unjoined, used_things
+from barista_bench.generate.vista.clips import ActionClip, Saying, VistaWords, clip_candidate, kind_name
+from barista_bench.generate.vista.statements import AloneInView, LeftmostAtEnd, Unjoined, used_things
 
 AROUND_S = 1.0
 """Seconds of a tracking clip before the first and after the last touch of its objects."""

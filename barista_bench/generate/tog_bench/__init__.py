@@ -1,0 +1,1 @@
+"""Questions in the style of ToG-Bench."""

@@ -35,7 +35,7 @@ from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks, with_built_release
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.ask.shard import Shard
-from barista_bench.runs.run_folder import CONFIG_FILE, Place
+from barista_bench.runs.run_folder import CONFIG_FILE, Location
 from barista_bench.runs.score.result_files import options_of_each
 from barista_bench.runs.score.results import summary_line
 from barista_bench.runs.score.samples import TaskOptions
@@ -270,7 +270,11 @@ def load_metric(name: str) -> EvaluationModule:
 
 
 def load_results(
-    folders: str | Path | Sequence[str | Path], *, data: Place = None, root: Place = None, options: TaskOptions = None
+    folders: str | Path | Sequence[str | Path],
+    *,
+    data: Location = None,
+    root: Location = None,
+    options: TaskOptions = None,
 ) -> Evaluation:
     """Compute the scores of run folders again from their logs. No file is written and no model is asked.
 

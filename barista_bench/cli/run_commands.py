@@ -66,18 +66,18 @@ def doctor(json: Json = False) -> None:
     """Show this machine's setup (Python, GPUs, codecs, optional parts, caches) and how to add missing parts."""
     from itertools import groupby
 
-    from barista_bench.doctor import examine
+    from barista_bench.doctor import examine_machine
 
-    facts = examine()
+    facts = examine_machine()
     if json:
         print_json(facts)
         return
-    for topic, findings in groupby(facts, key=lambda finding: finding.topic):
+    for topic, of_topic in groupby(facts, key=lambda fact: fact.topic):
         print_result(topic)
-        for finding in findings:
-            print_result(f"  {finding.verdict:<7}  {finding.name:<13} {finding.found}")
-            if finding.remedy:
-                print_result(f"{'':<25}{finding.remedy}")
+        for fact in of_topic:
+            print_result(f"  {fact.verdict:<7}  {fact.name:<13} {fact.found}")
+            if fact.remedy:
+                print_result(f"{'':<25}{fact.remedy}")
 
 
 @flag_command(app, RunConfig, positional="data", dry_run=True)

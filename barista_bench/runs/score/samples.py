@@ -31,7 +31,7 @@ from barista_bench.files.checkpoints import is_on_this_machine
 from barista_bench.runs.data_location import open_run_examples
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.log_reader import run_records
-from barista_bench.runs.run_folder import CONFIG_FILE, Place, RunDescription, read_run
+from barista_bench.runs.run_folder import CONFIG_FILE, Location, RunDescription, read_run
 from barista_bench.runs.score.letters import Letters
 from barista_bench.runs.score.reading import Reading, split_options
 from barista_bench.runs.score.results import ALL_REASONING, MetricValue
@@ -93,7 +93,9 @@ TaskOptions: TypeAlias = Mapping[str, object] | None
 """Task options and `READINGS` for reading the answers. None means the options of the run's start."""
 
 
-def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ReadRun:
+def read_samples(
+    folder: str | Path, *, data: Location = None, root: Location = None, options: TaskOptions = None
+) -> ReadRun:
     """Return the samples of a run folder without writing files. Arguments and errors are the same as for `score`."""
     folder = Path(folder)
     description = read_run(folder)

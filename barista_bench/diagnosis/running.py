@@ -21,7 +21,7 @@ from barista_bench.aids.texts import AidBook, OwnBoxes
 from barista_bench.aids.upstream import upstream_questions
 from barista_bench.benchmarks.kinds.text import TextTask
 from barista_bench.core.example import Status, evidence_objects
-from barista_bench.core.resampling import ResampledRun, metrics_of_units
+from barista_bench.core.resampling import ResampledRepetition, metrics_of_units
 from barista_bench.core.settings import Names
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Scored, Task
@@ -353,7 +353,7 @@ def _game_metrics(task: Task, answers: _Answers, levels: tuple[Level, ...], unit
                     answers.scores(each, variant(told.intersection(each.order)))[repetition].as_scored
                     for each in answers.planned
                 ]
-                runs.append(ResampledRun(task.statistics(samples), tuple(units)))
+                runs.append(ResampledRepetition(task.statistics(samples), tuple(units)))
             scores[told] = metrics_of_units(runs, names)[task.primary]
         return scores
 

@@ -127,9 +127,9 @@ class JudgedRun:
 
 
 def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:
-    """Return a sample's score by criterion, in the judge's units, averaged over usable draws.
+    """Return a sample's score by criterion, in the judge's units, averaged over usable verdicts.
 
-    Criteria without a usable draw are absent.
+    Criteria without a usable verdict are absent.
     """
     repetitions: dict[str, list[float]] = defaultdict(list)
     for verdict in verdicts:

@@ -62,7 +62,7 @@ def _by_key(tasks: Sequence[TaskRuns], key: str, title: str) -> Table | None:
             (value, label, *(_mean_cell(block.get((label, value), []), "samples") for block in blocks))
             for label in models
         ]
-    note = "Mean sample score over runs and examples; how many samples stands below."
+    note = "Mean sample score over repetitions and examples; how many samples stands below."
     if len(ranked) > 1:
         left_out = f", without {', '.join(label for label in models if label in unranked)}" if unranked else ""
         note += f" {ALL_MODELS}: the mean of the models' means{left_out}."

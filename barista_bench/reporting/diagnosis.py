@@ -76,7 +76,7 @@ def repetitions(models: Sequence[tuple[str, Sequence[RepeatedScore]]], score: st
     ]
     columns = (*text_columns("model", "way"), *number_columns("", "k", words(score), "examples"))
     note = (
-        "From the logged repetitions of each example. Best of k is the mean over all draws of k repetitions, without "
+        "From the logged repetitions of each example. Best of k is the mean over all choices of k repetitions, without "
         "replacement; of scores that are 0 or 1 it is pass@k, and it needs to know which answer is right. Of several "
         "answers that are as frequent, the majority is their mean."
     )
@@ -169,7 +169,7 @@ def consistency(runs: Sequence[Consistency]) -> Table:
         for run in runs
     )
     note = "Over pairs of runs of an example; the spread is the mean standard deviation of an example's score."
-    return Table.of("Consistency over runs", columns, rows, note)
+    return Table.of("Consistency over repetitions", columns, rows, note)
 
 
 def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:

@@ -73,9 +73,7 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
         rank_cell = _rank_cell([by_label.get(label) for by_label in ranks_by_task], is_ranked=not tiers[label])
         scores = (_score_cell(task.runs.get(label), analyses.comparisons) for task in tasks)
         rows.append((label, *([rank_cell] if has_ranks else []), *scores))
-    note = (
-        "Primary metric of each task: mean ± standard deviation over runs, and the 95% interval over resampling units."
-    )
+    note = "Primary metric of each task: mean ± standard deviation over repetitions, 95% interval over units."
     by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
     table = Table.of(f"Leaderboard: {title}", columns, rows, " ".join([note, *filter(None, by_order)]))
     unranked = sum(map(bool, tiers.values()))

@@ -77,8 +77,8 @@ def metrics_table(models: Sequence[LabelledResults]) -> Table:
         for label, results in models
     )
     note = (
-        "Mean ± standard deviation over runs, and below it the 95% interval over resampling units where there is one. "
-        "A sample without a readable answer counts as the protocol says."
+        "Mean ± standard deviation over repetitions, and below it the 95% interval over resampling units where there "
+        "is one. A sample without a readable answer counts as the protocol says."
     )
     return Table.of("Metrics", columns, rows, f"{note} {ties(models)}".strip())
 
@@ -167,7 +167,7 @@ def details(models: Sequence[LabelledResults]) -> list[Table]:
             for label, results in models
         )
         columns = (*text_columns("model"), *number_columns("", *map(words, counts)))
-        tables.append(Table.of("Counts", columns, rows, "Mean over runs."))
+        tables.append(Table.of("Counts", columns, rows, "Mean over repetitions."))
     return tables
 
 

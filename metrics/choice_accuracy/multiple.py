@@ -41,7 +41,7 @@ def average_precision(labels: Sequence[int], scores: Sequence[float]) -> float:
 
 
 def resampled_average_precision(labels: Floats, scores: Floats, counts: Floats) -> Floats:
-    """Return the average precision (D,) of D draws that take each of n items `counts` (D, n) times.
+    """Return the average precision (D,) of D resamples that take each of n items `counts` (D, n) times.
 
     The result is 0 if no item is right. `labels` (n,) and `scores` (n,) are the same as in `average_precision`, but are
     not checked.

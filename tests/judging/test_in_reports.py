@@ -41,10 +41,10 @@ def test_a_table_has_scores_spread_coverage_and_how_they_were_made(judged_run: S
     cells = {name: cell.text for name, cell in zip(names, mild, strict=True)}
     assert cells["score: mean"] == "0.600"
     assert cells["score: accuracy"] == "0.800"
-    assert cells["sd over draws: accuracy"] == "0.000"
+    assert cells["sd over verdicts: accuracy"] == "0.000"
     assert cells["coverage (answers): judged %"] == "100.0%"
     samples = len(judged_run.samples)
-    assert (cells["how scored: draws"], cells["how scored: plain"]) == ("2", str(samples * 4))
+    assert (cells["how scored: verdicts"], cells["how scored: plain"]) == ("2", str(samples * 4))
     assert cells["unusable verdicts: missing"] == "0"
     assert "lexical counts shared words" in overview.note
     assert [row[0].text for row in by_category.rows] == sorted({s.example.label for s in judged_run.samples})

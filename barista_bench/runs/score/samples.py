@@ -23,7 +23,7 @@ from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import guard
-from barista_bench.core.resampling import Interval, ResampledRun, run_intervals
+from barista_bench.core.resampling import Interval, ResampledRepetition, repetition_intervals
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
@@ -230,7 +230,7 @@ def mark_faulty(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSamp
         try:
             if sample.is_counted:
                 with guard(task, "statistics", sample.example):
-                    ResampledRun.of(task, [sample.as_scored], sample.example).statistics.scores()
+                    ResampledRepetition.of(task, [sample.as_scored], sample.example).statistics.scores()
         except TaskError as error:
             return as_faulty(sample, error)
         return sample
@@ -265,9 +265,9 @@ class CountedSamples:
     """The counted samples of one repetition. Each is compared with the reference only once."""
 
     samples: tuple[ScoredSample, ...]
-    resampled: ResampledRun
+    resampled: ResampledRepetition
 
-    def subset(self, samples: Iterable[ScoredSample]) -> ResampledRun:
+    def subset(self, samples: Iterable[ScoredSample]) -> ResampledRepetition:
         """Return the samples of this repetition that occur in `samples`, in the order of this repetition."""
         places = {self._places.get(sample.name) for sample in samples}
         positions = sorted(place for place in places if place is not None)
@@ -289,25 +289,25 @@ def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, Co
         TaskError: the task cannot compute their statistics.
     """
     counted = {}
-    for run, group in by_repetition(samples).items():
-        subject = f"{len(group)} samples of repetition {run}"
+    for repetition, group in by_repetition(samples).items():
+        subject = f"{len(group)} samples of repetition {repetition}"
         with guard(task, "statistics", subject):
-            resampled = ResampledRun.of(task, [sample.as_scored for sample in group], subject)
+            resampled = ResampledRepetition.of(task, [sample.as_scored for sample in group], subject)
             columns = resampled.statistics.scores()
         rows = [*zip(*(values.tolist() for values in columns.values()), strict=True)]
         scores = {row: dict(zip(columns, row, strict=True)) for row in dict.fromkeys(rows)}  # few rows differ
         with_scores = (replace(sample, scores=scores[row]) for sample, row in zip(group, rows, strict=True))
-        counted[run] = CountedSamples(tuple(with_scores), resampled)
+        counted[repetition] = CountedSamples(tuple(with_scores), resampled)
     return counted
 
 
 def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSample]]:
     """Group the samples that count by repetition."""
-    runs: dict[int, list[ScoredSample]] = {}
+    samples_of: dict[int, list[ScoredSample]] = {}
     for sample in samples:
         if sample.is_counted:
-            runs.setdefault(sample.record.repetition, []).append(sample)
-    return dict(sorted(runs.items()))
+            samples_of.setdefault(sample.record.repetition, []).append(sample)
+    return dict(sorted(samples_of.items()))
 
 
 def group_metric(
@@ -323,15 +323,15 @@ def group_metric(
         The score. None if no sample of the group counts, or if a repetition lacks the score.
     """
     name = task.primary
-    by_repetition_index: dict[int, list[ScoredSample]] = defaultdict(list)
+    group_of: dict[int, list[ScoredSample]] = defaultdict(list)
     for sample in group:
-        by_repetition_index[sample.record.repetition].append(sample)
-    repetitions = (counted[run].subset(by_repetition_index[run]) for run in counted if by_repetition_index[run])
+        group_of[sample.record.repetition].append(sample)
+    repetitions = (counted[number].subset(group_of[number]) for number in counted if group_of[number])
     parts = [part for part in repetitions if part.units]
     values = [float(part.statistics.compute_metrics(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
     if not values or np.isnan(values).any():
         return None
-    return metric(values, run_intervals(parts).get(name) if intervals else None)
+    return metric(values, repetition_intervals(parts).get(name) if intervals else None)
 
 
 def metric(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> MetricValue:
@@ -349,5 +349,5 @@ def metric(values: Sequence[float], interval: Interval | None = None, *, is_even
 
 
 def intervals(counted: Counted) -> dict[str, Interval]:
-    """Return the intervals of all scores, as `run_intervals` computes them."""
-    return run_intervals([group.resampled for group in counted.values()])
+    """Return the intervals of all scores, as `repetition_intervals` computes them."""
+    return repetition_intervals([group.resampled for group in counted.values()])

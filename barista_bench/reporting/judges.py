@@ -34,7 +34,7 @@ def labelled_judges(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[L
     return entries
 
 
-def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
+def judge_tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
     """Return the section's tables.
 
     Each rubric has separate tables, since scales differ. Without judges there are none.
@@ -52,7 +52,7 @@ def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
     return tuple(section_tables)
 
 
-def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
+def judge_warnings(judges: Sequence[LabelledJudge]) -> list[str]:
     """Return warnings for readers who compare judged scores."""
     texts = [
         f"{model} as judged by {judge} is incomplete: {missing:,} verdicts are missing."
@@ -64,7 +64,7 @@ def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
     return texts
 
 
-def verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> SampleVerdicts:
+def judge_verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> SampleVerdicts:
     """Return each judge's verdicts on each sample of a model. Reasons are cut at `max_text` characters."""
     lines_of: dict[tuple[str, int], list[tuple[str, str]]] = defaultdict(list)
     for label, judge, judged_run in judges:

@@ -15,7 +15,7 @@ from barista_bench.core.example import Status
 from barista_bench.core.statistics import holm
 from barista_bench.core.task import Scored
 from barista_bench.errors import DataError, TaskError
-from barista_bench.reporting.diagnosis import comparisons as comparisons_table
+from barista_bench.reporting.diagnosis import comparisons_table as comparisons_table
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import (
     baseline_gaps,

@@ -27,7 +27,13 @@ from barista_bench.core.plugins import load_plugin
 from barista_bench.core.resampling import LEVEL, PERMUTATIONS
 from barista_bench.data.register import register as register
 from barista_bench.diagnosis.conditions import PLAIN
-from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, causes, diagnosis_table, sentences
+from barista_bench.diagnosis.records import (
+    DIAGNOSIS_FILE,
+    Diagnosis,
+    adjusted_p_values,
+    diagnosis_table,
+    finding_sentences,
+)
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose as make_diagnoses
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files import text_out
@@ -237,8 +243,8 @@ class Diagnoses:
     @property
     def sentences(self) -> dict[str, list[str]]:
         """Return the findings of each task."""
-        adjusted = causes(self.diagnoses)
-        return {each.task: sentences(each, adjusted) for each in self.diagnoses}
+        adjusted = adjusted_p_values(self.diagnoses)
+        return {each.task: finding_sentences(each, adjusted) for each in self.diagnoses}
 
 
 def diagnose(data: str | Path, model: str, *, out: str | Path, **settings: object) -> Diagnoses:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.core.model_names import description
+from barista_bench.core.model_names import describe_model
 from barista_bench.reporting.leaderboard import TaskStanding
 from barista_bench.runs.described import SHORT
 from barista_bench.runs.score.results import Results
@@ -142,7 +142,7 @@ def _models(tasks: Sequence[TaskStanding]) -> Table:
         results = [run.results for run in runs]
         rows.append(
             (
-                *(label, description(results[0].model.name)),
+                *(label, describe_model(results[0].model.name)),
                 _one_of({each.model.label for each in results}, "names"),
                 _one_of({(each.model.revision or "")[:SHORT] for each in results}, "revisions") or None,
                 sum(each.coverage.scored for each in results),

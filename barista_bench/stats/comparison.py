@@ -29,7 +29,7 @@ from barista_bench.core.resampling import (
     metric_interval,
     metrics_of_units,
 )
-from barista_bench.core.statistics import Floats, SumStatistics, fraction, holm
+from barista_bench.core.statistics import Floats, SumStatistics, adjust_p_values, fraction
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import DataError
 from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
@@ -196,7 +196,7 @@ def compare_pair(
 
 def correct_p_values(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """Return the comparisons with `p_adjusted` set by Holm's procedure over all comparisons."""
-    adjusted = holm([item.p_value for item in comparisons])
+    adjusted = adjust_p_values([item.p_value for item in comparisons])
     return tuple(replace(item, p_adjusted=p) for item, p in zip(comparisons, adjusted, strict=True))
 
 

@@ -16,7 +16,7 @@ from barista_bench.models import Completion
 from barista_bench.reporting import write_report
 from barista_bench.reporting.judges import judge_tables, judge_verdicts, judge_warnings, labelled_judges
 from barista_bench.runs.score.results import MetricValue
-from barista_bench.runs.score.samples import metric
+from barista_bench.runs.score.samples import metric_value
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.judging.judges import VQA, ScriptedJudge, by_hash, criterion, verdict
 from tests.reporting.made_runs import HOSTILE
@@ -88,7 +88,7 @@ def test_a_judge_of_another_scale_is_shown_in_its_own(judged_run: ScoredRun) -> 
     rubric = mild.results.rubric.model_copy(update={"criteria": ["reasoning"]})
     metrics = {
         "reasoning": MetricValue(mean=3.25, std=None, repetitions=[3.25], low=3.0, high=3.5),
-        "spurious": metric([0.125]),
+        "spurious": metric_value([0.125]),
     }
     changed = {"method": "reasoning", "scale": 5.0, "tops": {"reasoning": 5.0}, "rubric": rubric, "metrics": metrics}
     parts = {"a": one_category(metrics), "b": one_category(metrics)}

@@ -36,7 +36,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Inputs, SkippedExample
 from barista_bench.core.model_samples import ModelSamples
-from barista_bench.core.options import Option, protocol, rules_of
+from barista_bench.core.options import Option, protocol_option, rules_of
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.resampling import DIFFERENCE, ratio_interval
 from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction
@@ -63,7 +63,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
     answer_note = "the activity in own words"
     options: ClassVar[Mapping[str, Option]] = {
         **NamedActivityTask.options,
-        **protocol([rule for rule in rules_of(Activity.options) if rule.changes in ("examples", "scores")]),
+        **protocol_option([rule for rule in rules_of(Activity.options) if rule.changes in ("examples", "scores")]),
     }
 
     inputs_type = OpenActivityInputs

@@ -331,10 +331,10 @@ def group_metric(
     values = [float(part.statistics.compute_metrics(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
     if not values or np.isnan(values).any():
         return None
-    return metric(values, repetition_intervals(parts).get(name) if intervals else None)
+    return metric_value(values, repetition_intervals(parts).get(name) if intervals else None)
 
 
-def metric(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> MetricValue:
+def metric_value(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> MetricValue:
     """Return the mean and sample standard deviation over repetitions.
 
     There is no deviation if repetitions cover different examples.
@@ -348,6 +348,6 @@ def metric(values: Sequence[float], interval: Interval | None = None, *, is_even
     )
 
 
-def intervals(counted: Counted) -> dict[str, Interval]:
+def metric_intervals(counted: Counted) -> dict[str, Interval]:
     """Return the intervals of all scores, as `repetition_intervals` computes them."""
     return repetition_intervals([group.resampled for group in counted.values()])

@@ -50,10 +50,10 @@ from barista_bench.runs.score.samples import (
     as_faulty,
     counted_samples,
     group_metric,
-    intervals,
     letters_of,
     mark_faulty,
-    metric,
+    metric_intervals,
+    metric_value,
     read_samples,
 )
 from barista_bench.runs.score.sessions import session_seconds
@@ -306,9 +306,9 @@ def _compute_metrics(counted: Counted, details: Sequence[Mapping[str, Json]]) ->
     """Return `shared_metrics`, with intervals if there are at least two resampling units."""
     # A spread over repetitions describes the model only if all repetitions answered the same examples.
     example_sets = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
-    by_name = intervals(counted)
+    by_name = metric_intervals(counted)
     return {
-        name: metric(values, by_name.get(name), is_even=len(example_sets) <= 1)
+        name: metric_value(values, by_name.get(name), is_even=len(example_sets) <= 1)
         for name, values in shared_metrics(details).items()
     }
 
@@ -376,4 +376,4 @@ def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
 
 def interval_of(run: ScoredRun) -> dict[str, Interval]:
     """Return the intervals of all scores of a scored run."""
-    return intervals(run.counted)
+    return metric_intervals(run.counted)

@@ -27,7 +27,13 @@ from barista_bench.core.plugins import load_plugin
 from barista_bench.core.resampling import LEVEL, PERMUTATIONS
 from barista_bench.data.register import register as register
 from barista_bench.diagnosis.conditions import PLAIN
-from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, causes, diagnosis_table, sentences
+from barista_bench.diagnosis.records import (
+    DIAGNOSIS_FILE,
+    Diagnosis,
+    adjusted_p_values,
+    diagnosis_table,
+    finding_sentences,
+)
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose as make_diagnoses
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files import text_out
@@ -35,7 +41,7 @@ from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks, with_built_release
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.ask.shard import Shard
-from barista_bench.runs.run_folder import CONFIG_FILE, Place
+from barista_bench.runs.run_folder import CONFIG_FILE, Location
 from barista_bench.runs.score.result_files import options_of_each
 from barista_bench.runs.score.results import summary_line
 from barista_bench.runs.score.samples import TaskOptions
@@ -237,8 +243,8 @@ class Diagnoses:
     @property
     def sentences(self) -> dict[str, list[str]]:
         """Return the findings of each task."""
-        adjusted = causes(self.diagnoses)
-        return {each.task: sentences(each, adjusted) for each in self.diagnoses}
+        adjusted = adjusted_p_values(self.diagnoses)
+        return {each.task: finding_sentences(each, adjusted) for each in self.diagnoses}
 
 
 def diagnose(data: str | Path, model: str, *, out: str | Path, **settings: object) -> Diagnoses:
@@ -270,7 +276,11 @@ def load_metric(name: str) -> EvaluationModule:
 
 
 def load_results(
-    folders: str | Path | Sequence[str | Path], *, data: Place = None, root: Place = None, options: TaskOptions = None
+    folders: str | Path | Sequence[str | Path],
+    *,
+    data: Location = None,
+    root: Location = None,
+    options: TaskOptions = None,
 ) -> Evaluation:
     """Compute the scores of run folders again from their logs. No file is written and no model is asked.
 

@@ -109,7 +109,7 @@ class RayCluster:
             try:
                 lack = ray.get(reference)
             except RayTaskError as error:
-                lack = f"cannot be used: {reason(error).rstrip('.')}"
+                lack = f"cannot be used: {error_line(error).rstrip('.')}"
             except RayError:  # the cluster still lists a lost node for a while
                 log.warning("node %s was lost: the others continue", node.name)
                 continue
@@ -150,7 +150,7 @@ class RayCluster:
         except RayTaskError as error:
             raise error.cause from error
         except RayError as error:
-            problem = f"nodes of the cluster were lost ({reason(error).rstrip('.')})"
+            problem = f"nodes of the cluster were lost ({error_line(error).rstrip('.')})"
             raise ClusterError(f"{problem}. Fix: restore the nodes, and run the command again") from error
         finally:
             for items in streams:
@@ -175,7 +175,7 @@ def cluster_of(address: str | None, num_proc: int, needs: Iterable[str | Path]) 
     return RayCluster(address, needs)
 
 
-def reason(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """Return the cause of a Ray error in one line, such as an error on the node or the loss of the node."""
     cause = getattr(error, "cause", None) or error
     return str(cause).strip().partition("\n")[0]

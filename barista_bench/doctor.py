@@ -47,12 +47,12 @@ _PURPOSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class MachineFact:
     """One fact about this machine.
 
     Attributes:
-        topic: section of the finding.
-        name: subject of the finding.
+        topic: section of the fact.
+        name: subject of the fact.
         verdict: "missing" for parts that can be added, "note" for parts that cannot or need not be added.
         found: the state in words.
         remedy: the command that adds the missing part, or None.
@@ -65,57 +65,61 @@ class Finding:
     remedy: str | None = None
 
 
-def examine() -> list[Finding]:
-    """Return all findings in display order. They contain no keys, tokens or account names."""
+def examine_machine() -> list[MachineFact]:
+    """Return all facts in display order. They contain no keys, tokens or account names."""
     return [*_python(), *_accelerators(), *_video(), *_extras(), *_storage()]
 
 
-def _python() -> Iterator[Finding]:
-    yield Finding("Package", PACKAGE, "ok", f"{__version__}, in {Path(__file__).parent}")
-    yield Finding("Package", "Python", "ok", f"{platform.python_version()}, {sys.executable}")
+def _python() -> Iterator[MachineFact]:
+    yield MachineFact("Package", PACKAGE, "ok", f"{__version__}, in {Path(__file__).parent}")
+    yield MachineFact("Package", "Python", "ok", f"{platform.python_version()}, {sys.executable}")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     machine = f"{platform.platform()}, {os.cpu_count()} cores, {memory / 2**30:.0f} GiB of memory"
-    yield Finding("Package", "machine", "ok", machine)
+    yield MachineFact("Package", "machine", "ok", machine)
 
 
-def _accelerators() -> Iterator[Finding]:
+def _accelerators() -> Iterator[MachineFact]:
     try:
         import torch
     except (ImportError, OSError) as error:  # OSError: a shared library cannot be loaded
-        yield Finding("GPU", "torch", "missing", f"{error}: only models that need none run", install_command("run"))
+        yield MachineFact("GPU", "torch", "missing", f"{error}: only models that need none run", install_command("run"))
         return
-    yield Finding("GPU", "torch", "ok", str(torch.__version__))
+    yield MachineFact("GPU", "torch", "ok", str(torch.__version__))
     for index in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(index)
         gpu = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB"
-        yield Finding("GPU", f"cuda:{index}", "ok", gpu)
+        yield MachineFact("GPU", f"cuda:{index}", "ok", gpu)
     if torch.backends.mps.is_available():
-        yield Finding("GPU", "mps", "ok", "Apple GPU")
+        yield MachineFact("GPU", "mps", "ok", "Apple GPU")
     elif not torch.cuda.is_available():
         backend = torch.version.cuda or torch.version.hip
         reason = f"torch was built for {backend}, and sees none" if backend else "this torch was built without GPUs"
-        yield Finding("GPU", "device", "note", f"none: {reason}. Install torch for your machine: https://pytorch.org")
+        yield MachineFact(
+            "GPU", "device", "note", f"none: {reason}. Install torch for your machine: https://pytorch.org"
+        )
 
 
-def _video() -> Iterator[Finding]:
+def _video() -> Iterator[MachineFact]:
     import av
     from av.codec import Codec
     from av.codec.codec import UnknownCodecError
 
     codecs = ".".join(map(str, av.library_versions["libavcodec"]))
-    yield Finding("Video", "PyAV", "ok", f"{av.__version__}, with FFmpeg's libavcodec {codecs}")
+    yield MachineFact("Video", "PyAV", "ok", f"{av.__version__}, with FFmpeg's libavcodec {codecs}")
     decoders = []
     for name in CODECS:
         with suppress(UnknownCodecError):
             decoders += [name] if Codec(name, "r") else []
     missing = [name for name in CODECS if name not in decoders]
     text = f"reads {', '.join(decoders)}" + (f"; not {', '.join(missing)}" if missing else "")
-    yield Finding("Video", "codecs", "missing" if missing else "ok", text, "pip install av" if missing else None)
+    yield MachineFact("Video", "codecs", "missing" if missing else "ok", text, "pip install av" if missing else None)
     path = shutil.which("ffmpeg")
-    yield Finding("Video", "ffmpeg", "ok" if path else "note", path or "no program of that name; nothing here needs it")
+    yield MachineFact(
+        "Video", "ffmpeg", "ok" if path else "note", path or "no program of that name; nothing here needs it"
+    )
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[MachineFact]:
     """Yield the extras in the package's metadata, grouped by how completely they are installed."""
     all_requirements = [Requirement(line) for line in metadata.requires(PACKAGE) or []]
     for extra, purpose in _PURPOSES.items():
@@ -123,9 +127,9 @@ def _extras() -> Iterator[Finding]:
         problems = [problem for item in requirements if (problem := _problem(item))]
         if problems:
             text = f"{purpose}; {', '.join(problems)}"
-            yield Finding("Optional parts", extra, "missing", text, install_command(extra))
+            yield MachineFact("Optional parts", extra, "missing", text, install_command(extra))
         else:
-            yield Finding("Optional parts", extra, "ok", purpose)
+            yield MachineFact("Optional parts", extra, "ok", purpose)
 
 
 def _is_of_extra(requirement: Requirement, extra: str) -> bool:
@@ -142,20 +146,22 @@ def _problem(requirement: Requirement) -> str | None:
     return None if fits else f"{requirement.name} {version}, wanted {requirement.specifier}"
 
 
-def _storage() -> Iterator[Finding]:
+def _storage() -> Iterator[MachineFact]:
     from huggingface_hub import constants, get_token
 
     datasets = os.environ.get("HF_DATASETS_CACHE") or os.path.join(constants.HF_HOME, "datasets")
     for name, folder in (("models", Path(constants.HF_HUB_CACHE)), ("datasets", Path(datasets))):
-        yield Finding("Caches and Hub", name, "ok", f"{folder}" + ("" if folder.is_dir() else " (not there yet)"))
+        yield MachineFact("Caches and Hub", name, "ok", f"{folder}" + ("" if folder.is_dir() else " (not there yet)"))
     if constants.HF_HUB_OFFLINE:
-        yield Finding("Caches and Hub", "Hub", "note", "HF_HUB_OFFLINE is set: nothing is fetched")
+        yield MachineFact("Caches and Hub", "Hub", "note", "HF_HUB_OFFLINE is set: nothing is fetched")
     if get_token() is None:
         text = "not logged in: gated models cannot be fetched, nothing can be published"
-        yield Finding("Caches and Hub", "login", "missing", text, "hf auth login")
+        yield MachineFact("Caches and Hub", "login", "missing", text, "hf auth login")
     else:
-        yield Finding("Caches and Hub", "login", "ok", "logged in")
+        yield MachineFact("Caches and Hub", "login", "ok", "logged in")
     for name, folder in (("here", Path.cwd()), ("caches", Path(constants.HF_HOME))):
         existing = next(path for path in (folder, *folder.parents) if path.exists())
         free = shutil.disk_usage(existing).free
-        yield Finding("Disk", name, "ok" if free > LITTLE_SPACE else "note", f"{free / 1e9:.0f} GB free in {existing}")
+        yield MachineFact(
+            "Disk", name, "ok" if free > LITTLE_SPACE else "note", f"{free / 1e9:.0f} GB free in {existing}"
+        )

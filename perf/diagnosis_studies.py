@@ -20,8 +20,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from barista_bench.core.statistics import holm
-from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p, is_unused
+from barista_bench.core.statistics import adjust_p_values
+from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p_value, is_unused
 from tests.diagnosis.responders import LEVELS, SETTINGS, as_values, estimated, named_causes, study, truth
 
 KINDS = ("share", "gain", "uptake", "remainder", "text", "plain")
@@ -42,8 +42,8 @@ def row(job: tuple[str, int, int, int, str]) -> str:
             if not np.isnan(estimate.low):
                 known[key] += 1
                 covered[key] += estimate.low - 1e-9 <= wanted[key] <= estimate.high + 1e-9
-        p_values = [cause_p(estimates.levels[level]) for level in LEVELS]
-        adjusted = holm([1.0 if np.isnan(p) else p for p in p_values])
+        p_values = [cause_p_value(estimates.levels[level]) for level in LEVELS]
+        adjusted = adjust_p_values([1.0 if np.isnan(p) else p for p in p_values])
         named = {level for level, p in zip(LEVELS, adjusted, strict=True) if p < ALPHA}
         counts["false"] += bool(named - planted)
         counts["found"] += len(named & planted)

@@ -13,7 +13,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from barista_bench.cli import commands as cli
-from barista_bench.doctor import examine
+from barista_bench.doctor import examine_machine
 
 ROOT = Path(__file__).resolve().parents[1]
 invoke = CliRunner().invoke
@@ -31,7 +31,7 @@ def test_every_extra_of_users_is_looked_at_by_what_setup_cfg_requires(monkeypatc
     monkeypatch.setattr(metadata, "version", version)
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
-    parts = {item.name: item for item in examine() if item.topic == "Optional parts"}
+    parts = {item.name: item for item in examine_machine() if item.topic == "Optional parts"}
     assert set(parts) == set(config["options.extras_require"]) - {"dev", "docs"}
     assert (parts["peft"].verdict, parts["peft"].remedy) == ("missing", "pip install 'barista_bench[peft]'")
     assert "no peft" in parts["peft"].found

@@ -52,7 +52,7 @@ class RecordedAnswers:
     Args:
         model: the model's name, if the files contain it.
         task: the task of all examples.
-        answers: answers of any number of runs. Each run answers an example at most once.
+        answers: answers of any number of repetitions. Each repetition answers an example at most once.
         problems: faults of records. An error lost a record; a warning did not.
     """
 

@@ -20,7 +20,7 @@ from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.cli.tree import Commands
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.errors import DataError
-from barista_bench.runs.ask.config import ModelSettings, resolve
+from barista_bench.runs.ask.config import ModelSettings, resolve_settings
 
 if TYPE_CHECKING:
     from barista_bench.annotate.decisions import Decisions
@@ -278,7 +278,7 @@ _HIDDEN = {"box_format", "threshold", "mask_threshold", "progress"}
 
 
 @flag_command(group, DescribingSettings, positional="project", hidden=_HIDDEN)
-def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Let a vision-language model propose attributes, relations and activities, and write them to described.json.
 
     Proposals count only after a person accepts them. Run the same command again to resume. A flag overrides the
@@ -290,7 +290,7 @@ def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
 
     file = flags.pop("config")
     with exit_on_error():
-        settings = resolve(DescribingSettings, named_flags(flags), file=file)
+        settings = resolve_settings(DescribingSettings, named_flags(flags), file=file)
         project = open_project(settings.project)
         problems = []
         for outcome in ask_about(project, load_model(settings, ()), settings.generation):

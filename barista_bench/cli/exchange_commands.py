@@ -161,7 +161,7 @@ _HIDDEN = {"image_format", *(RunConfig.model_fields.keys() - QUESTION_SETTINGS)}
 
 
 @flag_command(app, RunConfig, positional="data", config=False, hidden=_HIDDEN, name="export lmms-eval-tasks")
-def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Write task files for lmms-eval and print their folder: --include_path $(barista-bench export lmms-eval-tasks
     DATA).
     """

@@ -28,7 +28,7 @@ from barista_bench.models.settings import (
     VllmSettings,
     WeightSettings,
 )
-from barista_bench.runs.ask.config import SpendingSettings, StoppingSettings, resolve
+from barista_bench.runs.ask.config import SpendingSettings, StoppingSettings, resolve_settings
 
 if TYPE_CHECKING:
     from barista_bench.core.settings import SettingsT
@@ -119,7 +119,7 @@ def resolve_flags(settings_type: type[SettingsT], flags: dict[str, Any], **defau
         if is_quiet():
             flags_set["progress"] = False
     if has_file:
-        settings = resolve(settings_type, flags_set, file=file, defaults=defaults)
+        settings = resolve_settings(settings_type, flags_set, file=file, defaults=defaults)
     else:
         settings = check_settings(settings_type, {**defaults, **flags_set})
     show_bars(bool(getattr(settings, "progress", True)))

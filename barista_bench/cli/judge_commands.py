@@ -28,7 +28,7 @@ _NOT_ASKED = {"box_format", "threshold", "mask_threshold"}
 
 
 @flag_command(app, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES})
-def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Grade the free-text answers of a run with a judge. The model of the run is not called.
 
     Every verdict is logged at once under RUN/judges. Run the same command again to resume. A flag overrides the
@@ -98,7 +98,7 @@ def judges(
 
 
 @flag_command(app, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES, name="generate questions")
-def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Let a model write the questions of temporal_vqa from the changes in a release.
 
     As in the release, clips are drawn from all videos without questions. Usable questions are written in the release's
@@ -119,7 +119,7 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
 
 
 @flag_command(app, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES, name="generate reworded")
-def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Let a model rephrase generated items without changing the question or its answer.
 
     Each text is checked against the template's text. A refused text is requested once more, and after a second refusal
@@ -140,7 +140,7 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
 
 
 @flag_command(app, WriteConfig, hidden=_NOT_ASKED, name="generate written")
-def write(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+def write(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Let a model write items of ToG-Bench and EgoCoT-Bench about tracked objects in videos.
 
     The items are unverified until two people have accepted them: fill in copies of OUT/review.jsonl, and run the same

@@ -66,22 +66,22 @@ def doctor(json: Json = False) -> None:
     """Show this machine's setup (Python, GPUs, codecs, optional parts, caches) and how to add missing parts."""
     from itertools import groupby
 
-    from barista_bench.doctor import examine
+    from barista_bench.doctor import examine_machine
 
-    facts = examine()
+    facts = examine_machine()
     if json:
         print_json(facts)
         return
-    for topic, findings in groupby(facts, key=lambda finding: finding.topic):
+    for topic, of_topic in groupby(facts, key=lambda fact: fact.topic):
         print_result(topic)
-        for finding in findings:
-            print_result(f"  {finding.verdict:<7}  {finding.name:<13} {finding.found}")
-            if finding.remedy:
-                print_result(f"{'':<25}{finding.remedy}")
+        for fact in of_topic:
+            print_result(f"  {fact.verdict:<7}  {fact.name:<13} {fact.found}")
+            if fact.remedy:
+                print_result(f"{'':<25}{fact.remedy}")
 
 
 @flag_command(app, RunConfig, positional="data", dry_run=True)
-def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Ask a model every example. Each answer is logged at once and never asked again.
 
     A flag overrides the environment variable (BARISTA_BENCH_<NAME>), and this variable overrides the run file
@@ -122,7 +122,7 @@ def _sweep(config: RunConfig) -> None:
 
 
 @flag_command(app, WatchConfig, positional="checkpoints data", hidden=("model", "sweep"), name="run watch")
-def run_watch(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+def run_watch(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Score a fixed part of a dataset at every checkpoint of a training, and write the curve to OUT/curve.csv.
 
     Start the command again to resume. With --follow it waits for further checkpoints.
@@ -147,7 +147,7 @@ def _offer_preflight(config: RunConfig) -> None:
 
 
 @flag_command(app, PreflightConfig, positional="")
-def preflight(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+def preflight(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Ask a model 20 drawn questions with known answers.
 
     The answers show box format, images, length, thoughts, tokens and cost.
@@ -167,7 +167,7 @@ def preflight(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
 
 
 @flag_command(app, RunConfig, positional="data")
-def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Run a model, score its answers and report them in one command. --benchmark all runs every benchmark.
 
     DATA may also be a release (a folder or a Hub id). Its dataset is built once in the cache, with the published
@@ -216,12 +216,12 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
 
 
 @flag_command(app, DiagnoseConfig, positional="data", dry_run=True, hidden=("until", "against", "alpha"))
-def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Find out why a model fails: tell it the truth about one level of the graph after the other, and ask again.
 
     Runs go to OUT/CONDITION/TASK, and the findings to OUT/diagnosis.json. Answered samples are not asked again.
     """
-    from barista_bench.diagnosis.records import causes, diagnosis_table, sentences
+    from barista_bench.diagnosis.records import adjusted_p_values, diagnosis_table, finding_sentences
     from barista_bench.diagnosis.running import diagnose as make_diagnoses, plan_lines, plan_tasks
     from barista_bench.tables import to_text
 
@@ -233,9 +233,9 @@ def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
             return
         diagnoses = make_diagnoses(config, tell=echo)
         print_result(*to_text(diagnosis_table(diagnoses)).splitlines())
-        adjusted = causes(diagnoses)
+        adjusted = adjusted_p_values(diagnoses)
         for each in diagnoses:
-            print_result("", *sentences(each, adjusted))
+            print_result("", *finding_sentences(each, adjusted))
         echo(f"wrote {config.out / 'diagnosis.json'}")
 
 

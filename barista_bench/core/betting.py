@@ -29,7 +29,7 @@ def log_wealth(values: Floats, floor: float, *, count: int | None, rest: Floats 
     Args:
         values: (n,) the first values in random order.
         floor: a lower bound of every value of the set, known in advance. Minus infinity allows no bet.
-        count: number of values of the set; None for values that are drawn independently.
+        count: number of values of the set; None for values that are sampled independently.
         rest: (n,) after each value, the lowest possible sum of all later values; `count` times `floor` by default.
 
     >>> log_wealth(np.array([1.0, 1.0, 1.0]), -1.0, count=4).round(2).tolist()

@@ -33,7 +33,7 @@ _DESCRIPTIONS: Final = {
 """The meaning of each name or prefix, in one line."""
 
 
-def description(name: str) -> str:
+def describe_model(name: str) -> str:
     """Return the description of a model by its name, such as `text_only:kitchen`.
 
     A checkpoint is described only as `a checkpoint`.

@@ -20,7 +20,7 @@ class ModelSamples:
     Args:
         model: label in the report.
         task: the task with the options and the protocol of the run.
-        repetitions: scored samples of each run, in the order of the set. Samples that do not count are absent.
+        repetitions: scored samples of each repetition, in the order of the set. Samples that do not count are absent.
         judge_scores: scores by judge, then by `sample_name`, in the judge's own units. Unscored samples are absent.
         settings: the model's settings in the run, such as `frames` and `max_side`.
         name: the model's name, the same for all of its runs; empty if unknown.
@@ -35,7 +35,7 @@ class ModelSamples:
 
 
 RepetitionsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
-"""Maps each model to the published scores of its runs."""
+"""Maps each model to the published scores of its repetitions."""
 
 
 def sample_name(example_id: str, repetition: int) -> str:
@@ -44,13 +44,14 @@ def sample_name(example_id: str, repetition: int) -> str:
 
 
 def mean_of_repetitions(repetitions: Sequence[Mapping[str, Json]], *path: str) -> float | None:
-    """Return the mean of a published score over the runs that have this score.
+    """Return the mean of a published score over the repetitions that have this score.
 
-    `path` is the sequence of keys that lead to the score through tables. The mean is None if no run has the score.
+    `path` is the sequence of keys that lead to the score through tables. The mean is None if no repetition has the
+    score.
     """
     numbers = []
-    for run in repetitions:
-        value: Json = run
+    for repetition in repetitions:
+        value: Json = repetition
         for step in path:
             value = value.get(step) if isinstance(value, Mapping) else None
         if isinstance(value, int | float):

@@ -60,39 +60,39 @@ class Interval:
     units: int
 
 
-class ResampledRun(NamedTuple):
-    """The samples of one run: the statistics of all samples, and the resampling unit of each sample."""
+class ResampledRepetition(NamedTuple):
+    """The samples of one repetition: the statistics of all samples, and the resampling unit of each sample."""
 
     statistics: SampleStatistics
     units: tuple[str, ...]
 
     @classmethod
-    def of(cls, task: Task, samples: Sequence[Scored], about: Example | str) -> ResampledRun:
-        """Return the run of these samples. `about` is the example or the runs that errors name. Raises TaskError."""
+    def of(cls, task: Task, samples: Sequence[Scored], about: Example | str) -> ResampledRepetition:
+        """Return the repetition of these samples. `about` is the subject that errors name. Raises TaskError."""
         with guard(task, "statistics", about):
             statistics = statistics_of(task, samples)
         return cls(statistics, tuple(unit_of(task, sample.example) for sample in samples))
 
-    def subset(self, samples: Sequence[int]) -> ResampledRun:
+    def subset(self, samples: Sequence[int]) -> ResampledRepetition:
         """Return some of the samples, by their positions."""
-        return ResampledRun(self.statistics.subset(samples), tuple(self.units[index] for index in samples))
+        return ResampledRepetition(self.statistics.subset(samples), tuple(self.units[index] for index in samples))
 
 
-def metrics_of(repetitions: Sequence[ResampledRun], units: Sequence[str], weights: Floats) -> dict[str, Floats]:
+def metrics_of(repetitions: Sequence[ResampledRepetition], units: Sequence[str], weights: Floats) -> dict[str, Floats]:
     """Return (D,) values per score for (D, V) weights of the V `units`.
 
-    Values are means over runs. Scores that a run lacks are left out.
+    Values are means over repetitions. Scores that a repetition lacks are left out.
     """
     column = {unit: index for index, unit in enumerate(units)}
     by_repetition_index = []
-    for run in repetitions:
-        columns = np.array([column[unit] for unit in run.units], dtype=np.int64)
-        by_repetition_index.append(run.statistics.resampled_metrics(weights, columns))
+    for repetition in repetitions:
+        columns = np.array([column[unit] for unit in repetition.units], dtype=np.int64)
+        by_repetition_index.append(repetition.statistics.resampled_metrics(weights, columns))
     shared = [name for name in by_repetition_index[0] if all(name in metrics for metrics in by_repetition_index)]
     return {name: np.mean([metrics[name] for metrics in by_repetition_index], axis=0) for name in shared}
 
 
-def metrics_of_units(repetitions: Sequence[ResampledRun], units: Sequence[str]) -> dict[str, Floats]:
+def metrics_of_units(repetitions: Sequence[ResampledRepetition], units: Sequence[str]) -> dict[str, Floats]:
     """Return (1 + 2V,) values per score: the result of `metrics_of` for the rows of `interval_weights`."""
     count = len(units)
     blocks = [
@@ -102,12 +102,12 @@ def metrics_of_units(repetitions: Sequence[ResampledRun], units: Sequence[str]) 
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def run_intervals(repetitions: Sequence[ResampledRun]) -> dict[str, Interval]:
-    """Return an interval for each score, averaged over these runs. The resampling units are those of the runs' samples.
+def repetition_intervals(repetitions: Sequence[ResampledRepetition]) -> dict[str, Interval]:
+    """Return an interval for each score, averaged over these repetitions. The units are those of their samples.
 
     The result is empty for fewer than two units. Scores that fewer than two units have are left out.
     """
-    units = sorted({unit for run in repetitions for unit in run.units})
+    units = sorted({unit for repetition in repetitions for unit in repetition.units})
     if len(units) < 2:
         return {}
     intervals = {name: metric_interval(values) for name, values in metrics_of_units(repetitions, units).items()}
@@ -117,14 +117,14 @@ def run_intervals(repetitions: Sequence[ResampledRun]) -> dict[str, Interval]:
 def ratio_interval(
     part: Floats, whole: Floats, *, repetitions: Sequence[int], units: Sequence[str], bounds: Bounds = SCORE
 ) -> Interval | None:
-    """Return the interval of sum(part) / sum(whole), averaged over runs.
+    """Return the interval of sum(part) / sum(whole), averaged over repetitions.
 
     This covers means, fractions and pooled rates. The result is None for fewer than two units.
 
     Args:
         part: (S,) numerator of each sample.
         whole: (S,) denominator of each sample; ones for a plain mean.
-        repetitions: (S,) the run of each sample.
+        repetitions: (S,) the repetition of each sample.
         units: (S,) the resampling unit of each sample.
         bounds: bounds of the ratio.
 
@@ -135,9 +135,9 @@ def ratio_interval(
     names = sorted(set(units))
     if len(names) < 2:
         return None
-    row = {run: index for index, run in enumerate(sorted(set(repetitions)))}
+    row = {repetition: index for index, repetition in enumerate(sorted(set(repetitions)))}
     column = {unit: index for index, unit in enumerate(names)}
-    cells = [row[run] for run in repetitions], [column[unit] for unit in units]
+    cells = [row[repetition] for repetition in repetitions], [column[unit] for unit in units]
     sums = np.zeros((2, len(row), len(column)))
     np.add.at(sums[0], cells, part)
     np.add.at(sums[1], cells, whole)

@@ -228,7 +228,7 @@ def fraction(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> F
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def adjust_p_values(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's method, in the given order.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]

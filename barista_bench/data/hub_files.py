@@ -45,7 +45,7 @@ def write_hub_files(folder: Path, built: BuiltDataset) -> None:
     evaluation = {
         "name": benchmark.title,
         "description": f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} "
-        f"times the figure, the mean over runs. {'; '.join(metrics)}."
+        f"times the metric, the mean over repetitions. {'; '.join(metrics)}."
         f"{_ON_TEST if 'train' in benchmark.splits else ''} {_WORDING}",
         "evaluation_framework": FRAMEWORK,
         "tasks": boards,

@@ -51,23 +51,23 @@ class PlannedExample:
     def conditions(self, design: Design) -> Iterator[Condition]:
         """Yield each condition of the example once."""
         for levels in self.sets(design):
-            yield true(levels)
+            yield true_aids(levels)
             if levels:
-                yield inert(levels)
+                yield inert_aids(levels)
         yield from ((Aid(level, "false"),) for level in self.false)
         for aid in self.own:
             yield (aid,)
             if design == "paths" and self.order[0] != aid.level:
-                yield true([aid.level])
+                yield true_aids([aid.level])
         yield from ((view,) for view in self.views)
 
 
-def true(levels: Iterable[Level]) -> Condition:
+def true_aids(levels: Iterable[Level]) -> Condition:
     """Return the true aids of these levels, in prompt order."""
     return tuple(Aid(level) for level in LEVELS if level in set(levels))
 
 
-def inert(levels: Iterable[Level]) -> Condition:
+def inert_aids(levels: Iterable[Level]) -> Condition:
     return tuple(Aid(level, "inert") for level in LEVELS if level in set(levels))
 
 

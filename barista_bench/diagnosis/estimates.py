@@ -107,7 +107,7 @@ def _p_of_zero(point: float, left_out: Floats, count: int) -> float:
     return min(1.0, 2 * (0.5 / (0.5 + abs(point) / 2)) ** count)
 
 
-def shapley(level: Level, levels: Iterable[Level], score: Callable[[LevelSet], Floats]) -> Floats:
+def shapley_value(level: Level, levels: Iterable[Level], score: Callable[[LevelSet], Floats]) -> Floats:
     """Return the Shapley value of a level from the scores of all sets of levels."""
     others = [other for other in levels if other != level]
     count, total = len(others) + 1, np.zeros(1)
@@ -186,8 +186,8 @@ def game_metrics(
     everything, nothing = frozenset(levels), frozenset[Level]()
     metrics = {"plain": true[nothing], "all": true[everything], "text": inert[everything] - inert[nothing]}
     for level in levels:
-        metrics[f"gain {level}"] = shapley(level, levels, true.__getitem__)
-        metrics[f"inert {level}"] = shapley(level, levels, inert.__getitem__)
+        metrics[f"gain {level}"] = shapley_value(level, levels, true.__getitem__)
+        metrics[f"inert {level}"] = shapley_value(level, levels, inert.__getitem__)
         metrics[f"first {level}"] = true[frozenset({level})] - true[nothing]
         metrics[f"last {level}"] = true[everything] - true[everything - {level}]
     return metrics
@@ -240,7 +240,7 @@ def estimates_of(
     )
 
 
-def cause_p(estimates: LevelEstimates) -> float:
+def cause_p_value(estimates: LevelEstimates) -> float:
     """Return the larger p-value of `gain` and `share`.
 
     If an interval includes zero or less, return 1, since the level is no cause.

@@ -12,9 +12,9 @@ import numpy as np
 from pydantic import Field
 
 from barista_bench.aids.levels import PICTURES, Level
-from barista_bench.core.statistics import Floats, holm
+from barista_bench.core.statistics import Floats, adjust_p_values
 from barista_bench.diagnosis.conditions import Design
-from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p, estimate_of, is_unused
+from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p_value, estimate_of, is_unused
 from barista_bench.files.reading import Line, Strict, read_model
 from barista_bench.files.writing import write_whole
 from barista_bench.tables import Ranged, Table, Value, number_columns, text_columns
@@ -31,7 +31,7 @@ An answer that still agrees claims facts that are not visible.
 """
 
 
-class Measured(Strict):
+class MeasuredEstimate(Strict):
     """An estimate as JSON, with None instead of NaN. The interval and the p-value need at least two videos."""
 
     value: float | None
@@ -40,7 +40,7 @@ class Measured(Strict):
     p: float | None
 
     @classmethod
-    def of(cls, estimate: Estimate) -> Measured:
+    def of(cls, estimate: Estimate) -> MeasuredEstimate:
         names = ("value", "low", "high", "p")
         values = {name: getattr(estimate, name) for name in names}
         return cls(**{name: None if math.isnan(value) else value for name, value in values.items()})
@@ -68,13 +68,13 @@ class LevelDiagnosis(Strict):
     holds the values of `share` with all videos, without each video in turn, and with each video only.
     """
 
-    gain: Measured
-    inert: Measured
-    share: Measured
-    first: Measured
-    last: Measured
-    uptake: Measured
-    clear: Measured
+    gain: MeasuredEstimate
+    inert: MeasuredEstimate
+    share: MeasuredEstimate
+    first: MeasuredEstimate
+    last: MeasuredEstimate
+    uptake: MeasuredEstimate
+    clear: MeasuredEstimate
     is_unused: bool
     followed_plain: float | None
     p: float | None
@@ -82,7 +82,7 @@ class LevelDiagnosis(Strict):
     examples: int = Field(description="that are told it")
 
 
-class Compared(Strict):
+class ComparedMeans(Strict):
     """Mean sample scores of the same examples before and after a change.
 
     The change is a view, or own answers in place of the truth. `change` is `after` minus `before`, paired within
@@ -91,9 +91,9 @@ class Compared(Strict):
 
     name: Line
     examples: int
-    before: Measured
-    after: Measured
-    change: Measured
+    before: MeasuredEstimate
+    after: MeasuredEstimate
+    change: MeasuredEstimate
 
 
 class Diagnosis(Strict):
@@ -124,14 +124,14 @@ class Diagnosis(Strict):
     answers: int
     left_out: dict[str, int]
     unreadable: dict[str, dict[str, int]]
-    plain: Measured
-    remainder: Measured
-    text: Measured
-    belief: Measured
+    plain: MeasuredEstimate
+    remainder: MeasuredEstimate
+    text: MeasuredEstimate
+    belief: MeasuredEstimate
     believes_any_text: bool
     levels: dict[Level, LevelDiagnosis]
-    views: list[Compared] = Field(default_factory=list)
-    own: list[Compared] = Field(default_factory=list)
+    views: list[ComparedMeans] = Field(default_factory=list)
+    own: list[ComparedMeans] = Field(default_factory=list)
     causes: dict[str, list[list[Level]]] = Field(default_factory=dict)
     false_cause_rate: float | None = None
     video_ids: list[str] = Field(default_factory=list)
@@ -163,12 +163,12 @@ def levels_of(
     return {
         level: LevelDiagnosis(
             **{
-                name: Measured.of(getattr(each, name))
+                name: MeasuredEstimate.of(getattr(each, name))
                 for name in ("gain", "inert", "share", "first", "last", "uptake", "clear")
             },
             is_unused=is_unused(each),
             followed_plain=None if math.isnan(followed_plain[level]) else followed_plain[level],
-            p=None if math.isnan(p := cause_p(each)) else p,
+            p=None if math.isnan(p := cause_p_value(each)) else p,
             examples=examples[level],
             by_video=[None if math.isnan(value) else float(value) for value in shares[level]],
         )
@@ -193,11 +193,11 @@ def read_diagnoses(folders: Iterable[str | Path]) -> list[Diagnosis]:
     ]
 
 
-def causes(diagnoses: Sequence[Diagnosis]) -> dict[tuple[str, str, Level], float]:
+def adjusted_p_values(diagnoses: Sequence[Diagnosis]) -> dict[tuple[str, str, Level], float]:
     """Map (model, task, level) to the p-value after Holm's correction over all levels, tasks and models."""
     keys = [(each.model, each.task, level) for each in diagnoses for level in each.levels]
     values = [level.p if level.p is not None else 1.0 for each in diagnoses for level in each.levels.values()]
-    return dict(zip(keys, holm(values), strict=True)) if keys else {}
+    return dict(zip(keys, adjust_p_values(values), strict=True)) if keys else {}
 
 
 def compared_shares(diagnoses: Sequence[Diagnosis]) -> Table:
@@ -213,9 +213,9 @@ def compared_shares(diagnoses: Sequence[Diagnosis]) -> Table:
         if level in second.levels
     ]
     differences = [estimate_of(_values(first, level) - _values(second, level)) for first, second, level in pairs]
-    adjusted = holm([1.0 if math.isnan(each.p) else each.p for each in differences]) if pairs else []
+    adjusted = adjust_p_values([1.0 if math.isnan(each.p) else each.p for each in differences]) if pairs else []
     rows: list[tuple[Value, ...]] = [
-        (first.task, level, first.model, second.model, Measured.of(difference).cell, p)
+        (first.task, level, first.model, second.model, MeasuredEstimate.of(difference).cell, p)
         for (first, second, level), difference, p in zip(pairs, differences, adjusted, strict=True)
     ]
     columns = (
@@ -231,8 +231,8 @@ def _values(diagnosis: Diagnosis, level: Level) -> Floats:
     return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
-    """Return the findings of a diagnosis as sentences. `adjusted` is the result of `causes`."""
+def finding_sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
+    """Return the findings of a diagnosis as sentences. `adjusted` is the result of `adjusted_p_values`."""
     d = diagnosis
     what = " by word overlap" if d.by_words else ""
     missing = None if d.plain.value is None else 1 - d.plain.value
@@ -255,12 +255,12 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
     return found
 
 
-def headline(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> str:
+def headline_sentence(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> str:
     """Return a sentence on the missing score and on the level with the largest share."""
     shares = {level: abs(told.share.value or 0.0) for level, told in diagnosis.levels.items()}
     largest = max(shares, key=lambda level: shares[level])
     own = _level_sentences(diagnosis, largest, adjusted)
-    return " ".join([each for each in sentences(diagnosis, adjusted) if each in own or " misses " in each])
+    return " ".join([each for each in finding_sentences(diagnosis, adjusted) if each in own or " misses " in each])
 
 
 def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
@@ -300,11 +300,11 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
     return found
 
 
-def _in_words(gain: Measured) -> str:
+def _in_words(gain: MeasuredEstimate) -> str:
     """Describe a gain as "turns right", or a loss as "turns wrong"."""
     if gain.value is None or gain.value >= 0 or gain.low is None or gain.high is None:
         return f"{gain.in_words} of it turns right"
-    lost = Measured(value=-gain.value, low=-gain.high, high=-gain.low, p=gain.p)
+    lost = MeasuredEstimate(value=-gain.value, low=-gain.high, high=-gain.low, p=gain.p)
     return f"{lost.in_words} of it turns wrong"
 
 
@@ -322,7 +322,7 @@ _GIVEN: Final[dict[Level, str]] = {
 
 def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
     """Return a table with a row per model, task and level, and rows for the remainder and for any text."""
-    adjusted = causes(diagnoses)
+    adjusted = adjusted_p_values(diagnoses)
     columns = (
         *text_columns("task", "model", "level"),
         *number_columns("", "share", "gain", "inert", "given first", "given last", "uptake", "examples", "p (Holm)"),

@@ -21,7 +21,7 @@ from barista_bench.aids.texts import AidBook, OwnBoxes
 from barista_bench.aids.upstream import upstream_questions
 from barista_bench.benchmarks.kinds.text import TextTask
 from barista_bench.core.example import Status, evidence_objects
-from barista_bench.core.resampling import ResampledRun, metrics_of_units
+from barista_bench.core.resampling import ResampledRepetition, metrics_of_units
 from barista_bench.core.settings import Names
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Scored, Task
@@ -35,9 +35,9 @@ from barista_bench.diagnosis.conditions import (
     condition_name,
     default_design,
     ids_by_condition,
-    inert,
+    inert_aids,
     plan,
-    true,
+    true_aids,
 )
 from barista_bench.diagnosis.estimates import (
     PathScores,
@@ -48,7 +48,7 @@ from barista_bench.diagnosis.estimates import (
     path_metrics,
     uptake_metrics,
 )
-from barista_bench.diagnosis.records import Diagnosis, Measured, levels_of, read_diagnoses, write_diagnoses
+from barista_bench.diagnosis.records import Diagnosis, MeasuredEstimate, levels_of, read_diagnoses, write_diagnoses
 from barista_bench.diagnosis.single_causes import single_causes
 from barista_bench.diagnosis.views import Means, compared_own, compared_views
 from barista_bench.errors import ConfigError, DataError
@@ -95,7 +95,7 @@ class DiagnoseConfig(RunConfig):
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedTask:
+class DiagnosisTask:
     """One task of a diagnosis, before the model is asked. `lacking` counts the examples without an aid."""
 
     opened: OpenedTask
@@ -109,7 +109,7 @@ class PlannedTask:
         return repetitions * sum(map(len, self.conditions.values()))
 
 
-def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
+def plan_tasks(config: DiagnoseConfig) -> list[DiagnosisTask]:
     """Return the plan of each task.
 
     Raises:
@@ -136,7 +136,7 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
             )
         conditions = ids_by_condition(planned, design)
         lacking = len(examples) - len(planned)
-        planned_tasks.append(PlannedTask(opened, book, design, tuple(planned), conditions, lacking))
+        planned_tasks.append(DiagnosisTask(opened, book, design, tuple(planned), conditions, lacking))
     return planned_tasks
 
 
@@ -171,7 +171,9 @@ def _own_answers(aid: Aid, book: AidBook, opened: OpenedTask, config: DiagnoseCo
     )
 
 
-def _condition_run(config: DiagnoseConfig, planned: PlannedTask, condition: Condition) -> tuple[RunConfig, OpenedTask]:
+def _condition_run(
+    config: DiagnoseConfig, planned: DiagnosisTask, condition: Condition
+) -> tuple[RunConfig, OpenedTask]:
     folder = config.out / condition_name(condition) / planned.opened.task.name
     view = tuple(part for part in condition if not isinstance(part, Aid))
     run = config.model_copy(update={"aid": tuple(map(str, condition)) if not view else (), "view": view})
@@ -179,7 +181,7 @@ def _condition_run(config: DiagnoseConfig, planned: PlannedTask, condition: Cond
     return run, replace(planned.opened, folder=folder, only=only, aids=planned.book)
 
 
-def plan_lines(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask]) -> list[str]:
+def plan_lines(config: DiagnoseConfig, planned_tasks: Sequence[DiagnosisTask]) -> list[str]:
     """Return the plan as lines: answers by task and condition, and their maximum cost if prices are set."""
     lines, cost = [], 0.0
     for planned in planned_tasks:
@@ -198,7 +200,7 @@ def plan_lines(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask]) -> 
     return [*lines, f"at most about {cost:.2f} US dollars"] if config.prices is not None else lines
 
 
-def ask_all(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask], tell: Callable[[str], None]) -> Session:
+def ask_all(config: DiagnoseConfig, planned_tasks: Sequence[DiagnosisTask], tell: Callable[[str], None]) -> Session:
     """Ask for the missing answers of every condition. The model is loaded only once."""
     Shard.refuse_several()
     config.out.mkdir(parents=True, exist_ok=True)
@@ -251,7 +253,7 @@ class _Answers:
         return [sample.scores[self.name] for sample in self.scores(planned, condition)]
 
 
-def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
+def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
     """Score the runs of one task, write their results and return the diagnosis. The model is not asked."""
     task, design = planned.opened.task, planned.design
     runs = {}
@@ -281,7 +283,7 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
         if design == "paths"
         else _game_metrics(task, answers, levels, units)
     )
-    every = [tuple(true(each.order)) for each in complete], [tuple(inert(each.order)) for each in complete]
+    every = [tuple(true_aids(each.order)) for each in complete], [tuple(inert_aids(each.order)) for each in complete]
     plain, told, controls = (
         np.array([answers.score(each, c) for each, c in zip(complete, conditions, strict=True)])
         for conditions in ([()] * len(complete), *every)
@@ -305,10 +307,10 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
         answers=planned.answers(config.repetitions),
         left_out={why: count for why, count in left_out.items() if count},
         unreadable={condition_name(c): bad for c, run in runs.items() if (bad := _count_unreadable(run.samples))},
-        plain=Measured.of(estimates.plain),
-        remainder=Measured.of(estimates.remainder),
-        text=Measured.of(estimates.text),
-        belief=Measured.of(estimates.belief),
+        plain=MeasuredEstimate.of(estimates.plain),
+        remainder=MeasuredEstimate.of(estimates.remainder),
+        text=MeasuredEstimate.of(estimates.text),
+        belief=MeasuredEstimate.of(estimates.belief),
         believes_any_text=believes_any_text(estimates),
         views=compared_views(planned.book, means, complete),
         own=compared_own(means, complete),
@@ -333,7 +335,7 @@ def _path_scores(answers: _Answers, levels: tuple[Level, ...], units: Sequence[s
             [[answers.score(each, variant(frozenset(each.order[:step]))) for step in steps] for each in answers.planned]
         )
 
-    return PathScores(units, levels, position, along(true), along(inert))
+    return PathScores(units, levels, position, along(true_aids), along(inert_aids))
 
 
 def _place(order: Sequence[Level], level: Level) -> int:
@@ -353,11 +355,11 @@ def _game_metrics(task: Task, answers: _Answers, levels: tuple[Level, ...], unit
                     answers.scores(each, variant(told.intersection(each.order)))[repetition].as_scored
                     for each in answers.planned
                 ]
-                runs.append(ResampledRun(task.statistics(samples), tuple(units)))
+                runs.append(ResampledRepetition(task.statistics(samples), tuple(units)))
             scores[told] = metrics_of_units(runs, names)[task.primary]
         return scores
 
-    return game_metrics(levels, game(true), game(inert))
+    return game_metrics(levels, game(true_aids), game(inert_aids))
 
 
 def _measure_followed(task: Task, book: AidBook, answers: _Answers, level: Level) -> tuple[Floats, Floats, Floats]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from barista_bench.aids.levels import Level
-from barista_bench.diagnosis.conditions import Condition, Design, LevelSet, PlannedExample, inert, true
+from barista_bench.diagnosis.conditions import Condition, Design, LevelSet, PlannedExample, inert_aids, true_aids
 
 RIGHT: Final = 0.5
 """Minimum sample score of a right answer. Lower scores are wrong."""
@@ -51,8 +51,8 @@ def single_causes(
         sure = [told for told in sets if all(other in right for other in sets if told <= other)]
         return [sorted(told) for told in sure if not any(other < told for other in sure)]
 
-    false_rate = sum(bool(smallest(each, inert)) for each in wrong) / len(wrong)
+    false_rate = sum(bool(smallest(each, inert_aids)) for each in wrong) / len(wrong)
     if false_rate > MOST_FALSE:
         return SingleCauses({}, false_rate)
-    found = {each.example.example_id: smallest(each, true) for each in wrong}
+    found = {each.example.example_id: smallest(each, true_aids) for each in wrong}
     return SingleCauses({name: causes for name, causes in found.items() if causes}, false_rate)

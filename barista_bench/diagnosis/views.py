@@ -16,9 +16,9 @@ from barista_bench.aids.texts import AidBook
 from barista_bench.core.resampling import SCORE
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Example, Scored, Task
-from barista_bench.diagnosis.conditions import Condition, PlannedExample, true
+from barista_bench.diagnosis.conditions import Condition, PlannedExample, true_aids
 from barista_bench.diagnosis.estimates import UnitMeans, estimate_of
-from barista_bench.diagnosis.records import Compared, Measured
+from barista_bench.diagnosis.records import ComparedMeans, MeasuredEstimate
 from barista_bench.runs.score.samples import ScoredSample
 
 Samples = Callable[[PlannedExample, Condition], Sequence[ScoredSample]]
@@ -42,7 +42,7 @@ class Means(NamedTuple):
         return float(np.mean(self.task.statistics(scored).scores()[self.task.sample_score]))
 
 
-def compared_views(book: AidBook, means: Means, planned: Sequence[PlannedExample]) -> list[Compared]:
+def compared_views(book: AidBook, means: Means, planned: Sequence[PlannedExample]) -> list[ComparedMeans]:
     """Compare each view with the plain answers to the same questions.
 
     Mirrored and reversed questions are split into questions whose answer changes and questions whose answer must not
@@ -68,26 +68,26 @@ def _name(view: View, changes: bool) -> str:
     return view if changes else f"{view}, same answer"
 
 
-def compared_own(means: Means, planned: Sequence[PlannedExample]) -> list[Compared]:
+def compared_own(means: Means, planned: Sequence[PlannedExample]) -> list[ComparedMeans]:
     """Compare each aid with the model's own answers with the true aid."""
     aids: dict[Aid, list[tuple[str, float, float]]] = {}
     for each in planned:
         for aid in each.own:
             unit = means.task.resampling_unit(each.example)
-            scores = means.score(each, true([aid.level])), means.score(each, (aid,))
+            scores = means.score(each, true_aids([aid.level])), means.score(each, (aid,))
             aids.setdefault(aid, []).append((unit, *scores))
     return [_compared(f"own {aid.level}", rows) for aid, rows in aids.items()]
 
 
-def _compared(name: str, rows: Sequence[tuple[str, float, float]]) -> Compared:
+def _compared(name: str, rows: Sequence[tuple[str, float, float]]) -> ComparedMeans:
     units = [unit for unit, _, _ in rows]
     first, second = (np.array([row[place] for row in rows]) for place in (1, 2))
     means = UnitMeans(units)
 
-    def measured(values: Floats, **bounds: object) -> Measured:
-        return Measured.of(estimate_of(means.mean(values), **bounds))  # type: ignore[arg-type]
+    def measured(values: Floats, **bounds: object) -> MeasuredEstimate:
+        return MeasuredEstimate.of(estimate_of(means.mean(values), **bounds))  # type: ignore[arg-type]
 
-    return Compared(
+    return ComparedMeans(
         name=name,
         examples=len(rows),
         before=measured(first, bounds=SCORE),

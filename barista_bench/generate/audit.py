@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import chisquare
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.statistics import holm
+from barista_bench.core.statistics import adjust_p_values
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
@@ -146,7 +146,7 @@ def audit_sets(sets: Mapping[str, Sequence[TextQuestion]]) -> list[TaskAudit]:
         for guesses in guess(sets[audit.task], guesser) or ()
     ]
     results: dict[str, list[GuesserResult]] = defaultdict(list)
-    p_values = holm([guesses.p_value for _, _, guesses in guessed_sets])
+    p_values = adjust_p_values([guesses.p_value for _, _, guesses in guessed_sets])
     for (task, guesser, guesses), p in zip(guessed_sets, p_values, strict=True):
         results[task].append(GuesserResult(guesser, guesses, p))
     for rows in results.values():

@@ -100,7 +100,7 @@ class Family(ABC):
             if is_wanted:
                 yield rated
 
-    def offer(
+    def collect_candidates(
         self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
         """Return the decided candidates of a video: one per event, and about `most` of each subtask."""

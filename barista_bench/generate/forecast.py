@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from barista_bench.core.settings import check_settings
 from barista_bench.generate.candidates import DECIDED, DIVISIBLE, REPEATED, TOO_FEW, UNPROVED
-from barista_bench.generate.generator import collect_offers, families_of
+from barista_bench.generate.generator import families_of, pool_candidates
 from barista_bench.generate.handyvqa.statements import ClearlyNamed, HandAtWork, InWords, Masked, NothingElseTouched
 from barista_bench.generate.settings import GenerateSettings
 from barista_bench.generate.statements import OnlyDuring, Seen, Statement, Touches, Unique
@@ -107,19 +107,19 @@ def forecast(source: str | Path, families: Sequence[str], **settings: Any) -> Fo
     chosen = check_settings(GenerateSettings, {**settings, "source": source, "families": tuple(families)})
     graph = SceneGraph(source)
     loaded_domain, by_name = families_of(chosen.families, chosen.domain, chosen.difficulty)
-    offers = collect_offers(graph, by_name, chosen.per_subtask, chosen.seed, chosen.num_proc, progress=chosen.progress)
+    pool = pool_candidates(graph, by_name, chosen.per_subtask, chosen.seed, chosen.num_proc, progress=chosen.progress)
     items = {}
     for name, family in by_name.items():
-        sampled = family.items(offers.candidates[name], chosen.per_subtask, chosen.seed, chosen.ceiling).items
+        sampled = family.items(pool.candidates[name], chosen.per_subtask, chosen.seed, chosen.ceiling).items
         counts = Counter(item.candidate.subtask for item in sampled)
         items[name] = {subtask: counts[subtask] for subtask in family.subtasks}
     reasons: Counter[str] = Counter()
-    for tally in offers.tallies.values():
+    for tally in pool.tallies.values():
         for (_, reason), count in tally.items():
             reasons[reason] += count if reason not in (DECIDED, REPEATED) and not reason.startswith("it is ") else 0
     largest = sorted((row for row in reasons.items() if row[1]), key=lambda row: (-row[1], row[0]))[:LARGEST]
     obstacles = [Obstacle(reason, count, remedy_of(reason)) for reason, count in largest]
-    return Forecast(items, obstacles, lacking_lines(offers.words, loaded_domain), offers.lost_videos)
+    return Forecast(items, obstacles, lacking_lines(pool.words, loaded_domain), pool.lost_videos)
 
 
 def remedy_of(reason: str) -> str:

@@ -84,7 +84,7 @@ class FamilyReport(msgspec.Struct, frozen=True):
         return f"{self.family} finds nothing to ask: {most_frequent_reasons(reasons) or 'no candidate'}"
 
 
-class Offers(NamedTuple):
+class CandidatePool(NamedTuple):
     """Accepted and refused candidates by family, from one video or from all videos.
 
     It also has the reasons for lost videos by id, the words of the graphs, and the annotations that undecided
@@ -147,11 +147,11 @@ def generate(
     check_target(out)
     reviews = decided_review(chosen.review, chosen.lead)
     nodes = cluster_of(chosen.cluster, chosen.num_proc, [graph.root])
-    offers = collect_offers(graph, families_by_name, per_subtask, seed, chosen.num_proc, nodes, chosen.progress)
+    pool = pool_candidates(graph, families_by_name, per_subtask, seed, chosen.num_proc, nodes, chosen.progress)
     reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
         for name, family in families_by_name.items():
-            sampled = family.items(offers.candidates[name], per_subtask, seed, chosen.ceiling)
+            sampled = family.items(pool.candidates[name], per_subtask, seed, chosen.ceiling)
             to_review = review_rows(name, sampled.items, [item_line(item) for item in sampled.items])
             revised = [row.item for row in to_review if reviews.get(row.item, row).verdict == "revise"]
             if revised and not family.has_own_texts:
@@ -161,7 +161,7 @@ def generate(
                 )
             items = apply_review(name, sampled.items, to_review, reviews)
             retentions = retention_by_subtask(to_review, reviews) if reviews else []
-            reports.append(_report(family, sampled._replace(items=items), offers, per_subtask, seed, retentions))
+            reports.append(_report(family, sampled._replace(items=items), pool, per_subtask, seed, retentions))
             write_whole(folder / f"{name}.report.json", msgspec.json.encode(reports[-1]) + b"\n")
             if items:
                 (folder / name).mkdir()
@@ -172,7 +172,7 @@ def generate(
                     write_whole(folder / name / TERMS_FILE, terms_bytes(terms))
                 write_whole(folder / f"{name}.items.jsonl", b"".join(map(item_line, items)))
             rows += [reviews.get(row.item, row) for row in to_review]
-        missing = Missing(lacking_lines(offers.words, loaded_domain), offers.undecided.most_useful())
+        missing = Missing(lacking_lines(pool.words, loaded_domain), pool.undecided.most_useful())
         write_whole(folder / MISSING_FILE, msgspec.json.format(msgspec.json.encode(missing), indent=1) + b"\n")
         shortages = [report.shortage for report in reports if not report.sampled]
         if len(shortages) == len(reports) or (chosen.strict and shortages):
@@ -216,7 +216,7 @@ def missing_lines(missing: Missing) -> list[str]:
     return lines
 
 
-def collect_offers(
+def pool_candidates(
     graph: SceneGraph,
     families: Mapping[str, Family],
     per_subtask: int,
@@ -224,49 +224,49 @@ def collect_offers(
     num_proc: int = 1,
     cluster: RayCluster | None = None,
     progress: bool = False,
-) -> Offers:
+) -> CandidatePool:
     """Return the candidates of all videos, at most about `2 * SPARE` times the requested number per subtask.
 
     The memory needed does not depend on the number of videos. All families must have the same domain.
     """
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
-    read_offers = partial(_collect_offers_of_video, graph=graph, families=families, most=most, seed=seed)
-    offers = Offers(
+    pool_of_video = partial(_pool_of_video, graph=graph, families=families, most=most, seed=seed)
+    pool = CandidatePool(
         {name: [] for name in families}, {name: Tally() for name in families}, {}, GraphWords(), UndecidedCandidates()
     )
-    results = cluster.map(read_offers, video_ids) if cluster else map_in_processes(read_offers, video_ids, num_proc)
+    results = cluster.map(pool_of_video, video_ids) if cluster else map_in_processes(pool_of_video, video_ids, num_proc)
     for result in tqdm(results, total=len(video_ids), desc="reading graphs", unit="video", disable=not progress):
-        offers.lost_videos.update(result.lost_videos)
-        offers.words.merge(result.words)
-        offers.undecided.merge(result.undecided)
+        pool.lost_videos.update(result.lost_videos)
+        pool.words.merge(result.words)
+        pool.undecided.merge(result.undecided)
         for name, candidates in result.candidates.items():
-            offers.tallies[name].update(result.tallies[name])
-            pool = offers.candidates[name] + candidates
-            if max(Counter(candidate.subtask for candidate in pool).values(), default=0) > 2 * SPARE * per_subtask:
-                pool = families[name].limit_candidates(pool, SPARE * per_subtask, seed)
-            offers.candidates[name] = pool
-    return offers
+            pool.tallies[name].update(result.tallies[name])
+            kept = pool.candidates[name] + candidates
+            if max(Counter(candidate.subtask for candidate in kept).values(), default=0) > 2 * SPARE * per_subtask:
+                kept = families[name].limit_candidates(kept, SPARE * per_subtask, seed)
+            pool.candidates[name] = kept
+    return pool
 
 
-def _collect_offers_of_video(
+def _pool_of_video(
     video_id: str, graph: SceneGraph, families: Mapping[str, Family], most: int, seed: int
-) -> Offers:
-    offers = Offers({}, {name: Tally() for name in families}, {}, GraphWords(), UndecidedCandidates())
+) -> CandidatePool:
+    pool = CandidatePool({}, {name: Tally() for name in families}, {}, GraphWords(), UndecidedCandidates())
     try:
         check_placeable(graph, graph[video_id])
         scene = Scene(graph[video_id], next(iter(families.values())).domain)
         for name, family in families.items():
-            offers.candidates[name] = family.offer(scene, offers.tallies[name], most, seed, offers.undecided)
-        return offers._replace(words=words_of(graph[video_id]))
+            pool.candidates[name] = family.collect_candidates(scene, pool.tallies[name], most, seed, pool.undecided)
+        return pool._replace(words=words_of(graph[video_id]))
     except DataError as error:
-        return Offers({}, {}, {video_id: str(error)}, GraphWords(), UndecidedCandidates())
+        return CandidatePool({}, {}, {video_id: str(error)}, GraphWords(), UndecidedCandidates())
 
 
 def _report(
-    family: Family, sampled: SampledItems, offers: Offers, per_subtask: int, seed: int, retentions: list[Retention]
+    family: Family, sampled: SampledItems, pool: CandidatePool, per_subtask: int, seed: int, retentions: list[Retention]
 ) -> FamilyReport:
-    tally = offers.tallies[family.name]
+    tally = pool.tallies[family.name]
     rejected = {row.subtask: row.rejected for row in retentions}
     counts = Counter(item.candidate.subtask for item in sampled.items)
     rows = []
@@ -278,13 +278,13 @@ def _report(
         }
         accounted_for = counts[subtask] + sum(left_out.values())
         unbalanced = reasons.get(DECIDED, 0) - accounted_for
-        problem = family.size_problem(subtask, offers.candidates[family.name], per_subtask)
+        problem = family.size_problem(subtask, pool.candidates[family.name], per_subtask)
         left_out[problem or UNBALANCED] = unbalanced if accounted_for < per_subtask else 0
         refused = Counter({reason: number for reason, number in reasons.items() if reason != DECIDED})
         refused.update({reason: number for reason, number in left_out.items() if number > 0})
         by_count = dict(refused.most_common())
         rows.append(SubtaskReport(subtask, per_subtask, counts[subtask], sum(reasons.values()), by_count))
-    return FamilyReport(family.name, seed, tuple(rows), offers.lost_videos, tuple(retentions))
+    return FamilyReport(family.name, seed, tuple(rows), pool.lost_videos, tuple(retentions))
 
 
 def item_line(item: Item) -> bytes:

@@ -182,7 +182,7 @@ def _check_steps(run: ScoredRun) -> None:
             is_same = bool(steps) and _answer_of(record) == _answer_of(with_steps(steps[:-1], steps[-1]))
         if not is_same:
             raise DataError(
-                f"{run.folder}: {record.example_id!r:.200} run {record.repetition} differs from its steps. "
+                f"{run.folder}: {record.example_id!r:.200} repetition {record.repetition} differs from its steps. "
                 "Fix: start a new run"
             )
 

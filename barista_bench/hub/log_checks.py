@@ -15,7 +15,7 @@ from barista_bench.runs.log.sample_log import SampleRecord, decode_record, whole
 
 
 class AskedLine(NamedTuple):
-    """The question of one log line. `example` is an example or a judged text, `number` a repetition or a draw.
+    """The question of one log line. `example` is an example or a judged text, `number` a repetition.
 
     `prompt` and `media` are digests of the content that was sent. A line may omit them.
     """
@@ -57,7 +57,7 @@ def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
                     continue
                 if record.key not in expected or not expected[record.key].is_of(record):
                     raise DataError(
-                        f"{where}: answers another question than the run's ({record.example_id!r:.80}, run or draw "
+                        f"{where}: answers another question than the run's ({record.example_id!r:.80}, repetition "
                         f"{record.repetition}). Fix: {remedy}"
                     )
                 content = hashlib.sha256(line).digest()

@@ -167,7 +167,7 @@ def _metric_complaint(metric: MetricValue, repetitions: int) -> str:
     if not 1 <= len(metric.repetitions) <= repetitions:
         return f"has values of {len(metric.repetitions)} runs out of {repetitions}"
     if not _is_close(metric.mean, statistics.fmean(metric.repetitions)):
-        return f"is {metric.mean}, which is not the mean of its runs"
+        return f"is {metric.mean}, which is not the mean of its repetitions"
     if metric.std is not None and (
         len(metric.repetitions) < 2 or not _is_close(metric.std, statistics.stdev(metric.repetitions))
     ):

@@ -195,7 +195,7 @@ def notes(row: SubmissionRow) -> str:
         judged = row.judged
         parts.append(
             f"mean of {', '.join(judged.rubric.criteria)[:200]} by {_public_name(judged.judge.name)}, "
-            f"{judged.verdicts_per_answer} draw(s), rubric {judged.rubric.sha256[:12]} ({judged.rubric.wording}), "
+            f"{judged.verdicts_per_answer} verdict(s), rubric {judged.rubric.sha256[:12]} ({judged.rubric.wording}), "
             f"{judged.coverage.judged}/{judged.coverage.expected} answers judged"
         )
     else:

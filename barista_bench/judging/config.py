@@ -91,7 +91,7 @@ class JudgeConfig(StoppingSettings, SpendingSettings, ModelSettings):
 
     @property
     def verdicts(self) -> int:
-        """Return the number of draws. It is 1 for an offline judge, since its verdict never varies."""
+        """Return the number of verdicts per answer and criterion: 1 for an offline judge, which never varies."""
         return 1 if self.is_offline else self.verdicts_per_answer
 
     @property

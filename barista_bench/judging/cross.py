@@ -334,9 +334,9 @@ def _agreement(labels: Sequence[LabelledJudgedRun]) -> Iterator[SampleAgreement]
     """Yield the agreement of each pair of judges over the samples that both judged."""
     by_criterion: dict[str, dict[str, dict[tuple[str, str, int], float]]] = defaultdict(lambda: defaultdict(dict))
     for label in labels:
-        for (example, run), verdicts in label.judged_run.verdicts.items():
+        for (example, repetition), verdicts in label.judged_run.verdicts.items():
             for criterion, score in raw_scores(verdicts).items():
-                by_criterion[f"{label.task}: {criterion}"][label.judge][label.model, example, run] = score
+                by_criterion[f"{label.task}: {criterion}"][label.judge][label.model, example, repetition] = score
     for criterion, scores in by_criterion.items():
         for judges in combinations(scores, 2):
             samples = sorted(set().union(*(scores[judge] for judge in judges)))

@@ -4,7 +4,7 @@
                               steps.json       evaluation steps, if the judge generated them
                               verdicts.jsonl   one line per verdict: log, cache and resume
                               results.json     the scores
-                              scores.jsonl     one line per sample, criterion and draw
+                              scores.jsonl     one line per sample, criterion and verdict
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verdict_keys(description: JudgeDescription) -> Callable[[str, str], dict[int, str]]:
-    """Return a function of an answer's item and a criterion. It maps each draw to the key of its verdict in the log."""
+    """Return a function of an answer's item and a criterion. It maps repetitions to the keys of verdicts in the log."""
     form, verdicts_per_answer = description.form, range(description.verdicts_per_answer)
     if form is REASONING_FORM:
         fields = ("model", "reason_length")

@@ -27,7 +27,7 @@ from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.costs import costs_of, token_sums
 from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, MetricValue, write_results
-from barista_bench.runs.score.samples import ScoredSample, metric
+from barista_bench.runs.score.samples import ScoredSample, metric_value
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.version import __version__
 
@@ -127,9 +127,9 @@ class JudgedRun:
 
 
 def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:
-    """Return a sample's score by criterion, in the judge's units, averaged over usable draws.
+    """Return a sample's score by criterion, in the judge's units, averaged over usable verdicts.
 
-    Criteria without a usable draw are absent.
+    Criteria without a usable verdict are absent.
     """
     repetitions: dict[str, list[float]] = defaultdict(list)
     for verdict in verdicts:
@@ -224,7 +224,7 @@ class GroupMetrics:
 
     def compute_metrics(self, positions: Sequence[int]) -> dict[str, MetricValue]:
         return {
-            name: self._with_interval(metric(values), positions, self._log_verdicts.metrics[name])
+            name: self._with_interval(metric_value(values), positions, self._log_verdicts.metrics[name])
             for name, values in self.values(positions).items()
         }
 

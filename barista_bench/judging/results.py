@@ -39,7 +39,7 @@ class JudgedCoverage(Strict):
     `expected` = examples x repetitions. `finished` leaves out infrastructure errors of the model. `answered` counts
     answers that could be judged. `judged` counts answers with a usable verdict, on every criterion by the paper's
     protocol, or on any criterion by the release's protocol. The mean is over the judged answers. `verdicts` counts
-    sample x criterion x draw by status. Verdicts with the status `missing` were not requested yet.
+    verdicts by status: several per answer and criterion. Those with the status `missing` were not requested yet.
     """
 
     expected: Count
@@ -89,10 +89,10 @@ class JudgedResults(RecordedMetrics):
     coverage: JudgedCoverage
     scoring: dict[str, Count] = Field(description="usable verdicts: weighted, inferred (among them), plain")
     metrics: dict[str, MetricValue] = Field(
-        description="mean and each criterion: mean over runs; absent without verdicts"
+        description="mean and each criterion: mean over repetitions; absent without verdicts"
     )
     sd_of_verdicts: dict[str, Amount | None] = Field(
-        description="standard deviation of draws on the same answer, pooled"
+        description="standard deviation of verdicts on the same answer, pooled"
     )
     per_category: dict[str, CategoryMetrics]
     breakdowns: dict[str, dict[str, CategoryMetrics]] = Field(

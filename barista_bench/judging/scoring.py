@@ -2,7 +2,7 @@
 
 Scores leave missing and unusable verdicts out. Such verdicts lower the coverage.
 
-With G-Eval, a sample's score on a criterion is the mean of its draws, and `mean` is the mean over criteria. For
+With G-Eval, a sample's score on a criterion is the mean of its verdicts, and `mean` is the mean over criteria. For
 reasoning (EgoCoT-Bench, arXiv 2605.19559, section 3.2.4), R is the mean score of all rationales, of right and wrong
 answers alike. A missing rationale scores 0. SCR is the fraction of right answers whose rationale scores 2 or less. The
 score of a group is computed over all its samples together.
@@ -209,7 +209,7 @@ def _spurious_fraction(scores: Sequence[float]) -> float:
 
 
 def _sd_of_verdicts(verdicts: Sequence[Verdicts], criteria: Sequence[str]) -> dict[str, float | None]:
-    """Return the spread of draws on the same answer. The metric `judge_score` defines this spread."""
+    """Return the spread of verdicts on the same answer. The metric `judge_score` defines this spread."""
     rows = [
         {name: [verdict.score for verdict in sample_verdicts if verdict.criterion == name] for name in criteria}
         if sample_verdicts

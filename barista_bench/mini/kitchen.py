@@ -86,7 +86,7 @@ class VideoPlan:
 
     @property
     def device(self) -> tuple[str, str]:
-        return script.spread(f"device:{self.seed}", DEVICES, self.turn)
+        return script.pick_in_turn(f"device:{self.seed}", DEVICES, self.turn)
 
 
 class KitchenVideo:
@@ -119,10 +119,10 @@ class KitchenVideo:
         The value "=other" means the colour of the object `other`, so that two things look the same.
         """
         plan = self.plan
-        sleeve = script.spread(f"sleeve:{plan.seed}", _SLEEVES, plan.index)
+        sleeve = script.pick_in_turn(f"sleeve:{plan.seed}", _SLEEVES, plan.index)
         colours = {"sleeve": sleeve, **dict.fromkeys(script.HAND_CATEGORIES, "skin")}
         for key, prop in self.timeline.props.items():
-            colour = script.spread(f"colour:{plan.seed}:{plan.preparation}:{key}", prop.colours, plan.turn)
+            colour = script.pick_in_turn(f"colour:{plan.seed}:{plan.preparation}:{key}", prop.colours, plan.turn)
             colours[key] = colours[colour[1:]] if colour.startswith("=") else colour
         return colours
 

@@ -155,7 +155,7 @@ def script_of(preparation: str, turn: int, seed: int, order: str = "") -> list[t
 
     `order` names the blocks; by default it is one of the preparation's orders.
     """
-    order = order or spread(f"order:{seed}:{preparation}", _TABLES.orders[preparation], turn)
+    order = order or pick_in_turn(f"order:{seed}:{preparation}", _TABLES.orders[preparation], turn)
     blocks = _TABLES.blocks["common"] | _TABLES.blocks[preparation]
     script = []
     for block in map(blocks.__getitem__, order.split()):
@@ -177,6 +177,6 @@ def pick(text: str, options: Sequence[T]) -> T:
     return options[seeded_number(text, len(options))]
 
 
-def spread(text: str, options: Sequence[T], turn: int) -> T:
+def pick_in_turn(text: str, options: Sequence[T], turn: int) -> T:
     """Return one of the options by the text, like `pick`, but with different options in consecutive turns."""
     return options[(seeded_number(text, len(options)) + turn) % len(options)]

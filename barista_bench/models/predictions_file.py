@@ -33,7 +33,7 @@ MAX_NAMED = 5
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 SeedsOf = Callable[[str, int], Collection[int]]
-"""Maps (example id, run) to the sample's seeds. A task that asks in several steps has one seed per step."""
+"""Maps (example id, repetition) to the sample's seeds. A task that asks in several steps has one seed per step."""
 
 
 class PredictionHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -52,7 +52,7 @@ class PredictionHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class PredictionRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """One answer, as `answer` or `value` (a JSON object or array). Without `run` (from 0), it holds for all runs."""
+    """One answer, as `answer` or `value` (a JSON object or array). Without `repetition` (from 0), it holds for all."""
 
     example_id: Name
     answer: str | None = None
@@ -102,19 +102,19 @@ class PredictionsModel:
             box_format: how boxes are written, if the file's header does not name a format.
             has_boxes: returns True if answers to these examples contain boxes. It is called only if the box format is
                 unknown.
-            seeds_of: returns the seeds of each run; needed only if lines of the file name runs.
+            seeds_of: returns the seeds of each repetition; needed only if lines of the file name repetitions.
 
         Raises:
             DataError: the file cannot be read, a line is too long or has another format, an example has two answers, or
                 no answer belongs to an example of the run. The message names the line.
-            ConfigError: there are boxes without a box format, the header and `box_format` differ, or lines name runs
-                and `seeds_of` is missing.
+            ConfigError: there are boxes without a box format, the header and `box_format` differ, or lines name
+                repetitions and `seeds_of` is missing.
         """
         path = Path(path)
         header, answers, revision = _read_file(path)
         box_format = _box_format(path, header, box_format, has_boxes)
         if seeds_of is None and any(None not in by_repetition for by_repetition in answers.values()):
-            raise ConfigError(f"{path}: its lines name runs. Fix: leave `repetition` out, or give seeds_of")
+            raise ConfigError(f"{path}: its lines name repetitions. Fix: leave `repetition` out, or give seeds_of")
         name = header.model if header and header.model else path.name
         model = cls(ModelIdentity(f"predictions:{name}", revision), answers, box_format, seeds_of)
         if example_ids is None or not (unknown := sorted(answers.keys() - set(example_ids))):
@@ -145,7 +145,7 @@ class PredictionsModel:
             for repetition in sorted(repetition for repetition in by_repetition if repetition is not None)
         )
         return Failure(
-            f"no prediction for this run of {example_id} in {self.identity.name}; it has runs {known_repetitions}"
+            f"no prediction for this repetition of {example_id} in {self.identity.name}; it has {known_repetitions}"
         )
 
 
@@ -196,7 +196,7 @@ def _row(path: Path, number: int, line: bytes) -> PredictionRow:
 
 def _add_answer(path: Path, number: int, row: PredictionRow, answers: Answers) -> None:
     by_repetition = answers.setdefault(row.example_id, {})
-    # With one answer for all runs and one for a single run, it would be unclear which of them counts.
+    # With one answer for all repetitions and one for a single repetition, it would be unclear which of them counts.
     if by_repetition and (row.repetition in by_repetition or row.repetition is None or None in by_repetition):
         raise DataError(f"{path}: line {number}: {row.example_id} is answered twice. Fix: one line an example and run")
     by_repetition[row.repetition] = row.answer if row.answer is not None else bytes(row.value).decode("utf-8")

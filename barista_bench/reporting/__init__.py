@@ -20,7 +20,7 @@ from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.figures import report_figures
 from barista_bench.reporting.html import render_html
 from barista_bench.reporting.pages import Details
-from barista_bench.reporting.pictures import Album, album
+from barista_bench.reporting.pictures import Album, make_album
 from barista_bench.reporting.stopped import TITLE as STOPPED, stopped_table
 from barista_bench.reporting.view import Report, build_report, distinct_names, report_samples
 from barista_bench.reporting.why import why_it_fails, why_table
@@ -98,7 +98,9 @@ def write_report(
     why = why_it_fails(diagnoses)
     bare_size = len(_bytes(render_html(report, details, Album(), why=why)))
     sources = [(section.runs[0].examples, section.runs[0].task) for section in report.sections]
-    page = render_html(report, details, album(details.samples, sources, max_bytes - bare_size), studio=studio, why=why)
+    page = render_html(
+        report, details, make_album(details.samples, sources, max_bytes - bare_size), studio=studio, why=why
+    )
     with replacing_folder(Path(out), REPORT) as folder:
         (folder / PAGE).write_bytes(_bytes(page))
         (folder / TEXT).write_bytes(_bytes(_markdown_page(report, PAGE)))

@@ -17,7 +17,7 @@ TaskRuns = tuple[str, Mapping[str, ScoredRun]]
 """A task's heading, and the task's runs by model label."""
 
 
-def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
+def group_tables(tasks: Sequence[TaskRuns]) -> list[Table]:
     """Return one table per metadata key, with mean sample scores by value and model and a column per task.
 
     The first row of a value is the mean over all models, equally weighted as in the published tables. People and
@@ -62,7 +62,7 @@ def _by_key(tasks: Sequence[TaskRuns], key: str, title: str) -> Table | None:
             (value, label, *(_mean_cell(block.get((label, value), []), "samples") for block in blocks))
             for label in models
         ]
-    note = "Mean sample score over runs and examples; how many samples stands below."
+    note = "Mean sample score over repetitions and examples; how many samples stands below."
     if len(ranked) > 1:
         left_out = f", without {', '.join(label for label in models if label in unranked)}" if unranked else ""
         note += f" {ALL_MODELS}: the mean of the models' means{left_out}."
@@ -90,7 +90,7 @@ def _mean_cell(scores: Sequence[float], noun: str) -> Cell:
     return Cell(math.fsum(scores) / len(scores), notes=(f"{number(len(scores))} {noun}",))
 
 
-def tokens(tasks: Sequence[TaskRuns]) -> Table | None:
+def tokens_table(tasks: Sequence[TaskRuns]) -> Table | None:
     """Return mean tokens per sample by task and model, or None if no model counts tokens."""
     models = union(runs for _, runs in tasks)
     costs_by_label = [{label: run.results.timing.costs for label, run in runs.items()} for _, runs in tasks]

@@ -146,7 +146,7 @@ def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
 
     def rank_key(run: ScoredRun) -> tuple[int, float]:
         metric = run.ranking_metric
-        return tier(run), -metric.mean if metric else math.inf
+        return rank_tier(run), -metric.mean if metric else math.inf
 
     return sorted(runs, key=rank_key)
 
@@ -189,7 +189,7 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
             left_out.append(f"Rank agreement between tasks{scope}: {error}")
 
 
-def tier(run: ScoredRun) -> int:
+def rank_tier(run: ScoredRun) -> int:
     """Return 0 for ranked models, 1 for models trained on videos of these examples, 2 for people, or 3 for baselines.
 
     A baseline answers from the examples themselves, or is a model that sees less or is told more than other models,
@@ -204,7 +204,7 @@ def tier(run: ScoredRun) -> int:
 
 def is_unranked(run: ScoredRun) -> bool:
     """Return whether a run is listed with the ranked models but has no rank."""
-    return tier(run) > 0
+    return rank_tier(run) > 0
 
 
 def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> Iterator[PropagationGraph]:

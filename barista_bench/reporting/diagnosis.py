@@ -23,7 +23,7 @@ from barista_bench.stats.repetitions import RepeatedScore
 from barista_bench.tables import Bar, Cell, Ranged, Row, Table, interval, number, number_columns, text_columns, words
 
 
-def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
+def agreement_table(ranks: RankAgreement, benchmark: str = "") -> Table:
     """Return the table of Kendall's tau-b between tasks."""
     columns = (*text_columns("task"), *number_columns("", *map(words, ranks.tasks)))
     rows = (
@@ -39,7 +39,7 @@ def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
     return replace(Table.of(title, columns, rows, note), drawn="heat")
 
 
-def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -> Table | None:
+def thoughts_table(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -> Table | None:
     """Return the primary score of each model by its number of thinking tokens, or None without thoughts."""
     bins_by_median = {label: {f"{each.tokens:g}": each for each in bins} for label, bins in models if bins}
     if not bins_by_median:
@@ -56,7 +56,7 @@ def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -
     return replace(Table.of("Score against tokens of thought", columns, rows, note), drawn="line")
 
 
-def repetitions(models: Sequence[tuple[str, Sequence[RepeatedScore]]], score: str) -> Table | None:
+def repetitions_table(models: Sequence[tuple[str, Sequence[RepeatedScore]]], score: str) -> Table | None:
     """Return one row per model and way to use repetitions, or None without repetitions."""
     rows = [
         (
@@ -76,7 +76,7 @@ def repetitions(models: Sequence[tuple[str, Sequence[RepeatedScore]]], score: st
     ]
     columns = (*text_columns("model", "way"), *number_columns("", "k", words(score), "examples"))
     note = (
-        "From the logged repetitions of each example. Best of k is the mean over all draws of k repetitions, without "
+        "From the logged repetitions of each example. Best of k is the mean over all choices of k repetitions, without "
         "replacement; of scores that are 0 or 1 it is pass@k, and it needs to know which answer is right. Of several "
         "answers that are as frequent, the majority is their mean."
     )
@@ -93,7 +93,7 @@ def _thought_cell(thought_bin: ThoughtBin | None) -> Cell:
     return Cell(Ranged(metric.mean, metric.low, metric.high), notes=(interval(metric.low, metric.high), samples))
 
 
-def comparisons(pairs: Sequence[Comparison]) -> Table:
+def comparisons_table(pairs: Sequence[Comparison]) -> Table:
     """Return one row per pair of models of a task. The numbers of examples link to these examples."""
     columns = (
         *text_columns("first", "second"),
@@ -131,7 +131,7 @@ def _count_cell(count: int, better: str, worse: str) -> Cell:
     return Cell(count, query=(("better", better), ("worse", worse)))
 
 
-def baselines(gaps: Sequence[BaselineGap]) -> Table:
+def baselines_table(gaps: Sequence[BaselineGap]) -> Table:
     """Return how much of a score is due to images, to their order, or to more than guessing."""
     has_several = len({gap.comparison.benchmark for gap in gaps}) > 1
     columns = (
@@ -159,7 +159,7 @@ _GUESSES = "anything (chance)", "anything but priors", "anything (central box)",
 _WITHOUT = dict(zip(KINDS, (*_ABLATIONS, *_GUESSES), strict=True))
 
 
-def consistency(runs: Sequence[Consistency]) -> Table:
+def consistency_table(runs: Sequence[Consistency]) -> Table:
     columns = (
         *text_columns("task", "model"),
         *number_columns("", "examples", "repetitions", "same answer", "same score", "spread of score"),
@@ -169,10 +169,10 @@ def consistency(runs: Sequence[Consistency]) -> Table:
         for run in runs
     )
     note = "Over pairs of runs of an example; the spread is the mean standard deviation of an example's score."
-    return Table.of("Consistency over runs", columns, rows, note)
+    return Table.of("Consistency over repetitions", columns, rows, note)
 
 
-def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:
+def failures_table(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:
     """Return the kinds of failure by model label, in the order of their descriptions, or None without failures."""
     labels = tuple(label for label, _ in by_model)
     rows_of = {(label, row.kind): row for label, model_rows in by_model for row in model_rows if row.count}
@@ -198,7 +198,7 @@ def _failure_cell(label: str, row: FailureRow) -> Cell:
     return Cell(f"{100 * row.fraction:.1f}%", f"{number(row.count)}×", bar=Bar(row.fraction), query=query)
 
 
-def propagation(graph: PropagationGraph) -> Table:
+def propagation_table(graph: PropagationGraph) -> Table:
     """Return one row per ordered pair of tasks. The page draws its arrows from the graph."""
     columns = (
         *text_columns("an error in", "goes with one in"),

@@ -65,7 +65,7 @@ def _further_figures(section: Section) -> Iterator[Table]:
     ranked = [(name, run) for name, run in section.standing.runs.items() if not is_unranked(run)]
     if (costs := score_and_costs(ranked)) is not None:
         yield costs
-    if (matrix := confusion(*(ranked or list(section.standing.runs.items()))[0])) is not None:
+    if (matrix := confusion_table(*(ranked or list(section.standing.runs.items()))[0])) is not None:
         yield matrix
     try:
         yield from answer_agreement(cross_judge([judged for _, _, judged in section.judged]))
@@ -91,7 +91,7 @@ def score_and_costs(models: Sequence[tuple[str, ScoredRun]]) -> Table | None:
     return replace(Table.of(f"{primary} against costs", columns, rows), drawn="scatter")
 
 
-def confusion(label: str, run: ScoredRun) -> Table | None:
+def confusion_table(label: str, run: ScoredRun) -> Table | None:
     """Count samples by true class and answered class. A class is a text that is right in several examples.
 
     Return None if the task has no choices or fewer than two classes.

@@ -50,7 +50,7 @@ def render_html(
             script=Markup(script),  # noqa: S704  (our own files)
             policy=content_policy(style, script),
             index=htmlsafe_json_dumps(pages.page_index(report, details.samples, album)),
-            blocks=pages.blocks(report, details, album),
+            blocks=pages.page_blocks(report, details, album),
             pictures=(base64.b64encode(file).decode() for file in album.files),
         )
     )

@@ -34,7 +34,7 @@ def labelled_judges(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[L
     return entries
 
 
-def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
+def judge_tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
     """Return the section's tables.
 
     Each rubric has separate tables, since scales differ. Without judges there are none.
@@ -52,7 +52,7 @@ def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
     return tuple(section_tables)
 
 
-def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
+def judge_warnings(judges: Sequence[LabelledJudge]) -> list[str]:
     """Return warnings for readers who compare judged scores."""
     texts = [
         f"{model} as judged by {judge} is incomplete: {missing:,} verdicts are missing."
@@ -64,7 +64,7 @@ def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
     return texts
 
 
-def verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> SampleVerdicts:
+def judge_verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> SampleVerdicts:
     """Return each judge's verdicts on each sample of a model. Reasons are cut at `max_text` characters."""
     lines_of: dict[tuple[str, int], list[tuple[str, str]]] = defaultdict(list)
     for label, judge, judged_run in judges:
@@ -83,16 +83,16 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
     columns = [
         *text_columns("model", "judge"),
         *(Column(_with_end(name, judges), "score") for name in names),
-        *(Column(words(name), "sd over draws") for name in spread),
+        *(Column(words(name), "sd over verdicts") for name in spread),
         *number_columns("coverage (answers)", "judged %", "judged", "answered", "expected"),
-        *number_columns("how scored", "draws", "weighted", "plain"),
+        *number_columns("how scored", "verdicts", "weighted", "plain"),
         *number_columns("unusable verdicts", *map(words, _UNUSABLE)),
     ]
     rows = (_row(model, judge, judged_run.results, names, spread) for model, judge, judged_run in judges)
     rubric = judges[0][2].results.rubric
     note = (
-        "Scores run from 0 to 1, or as their names say: mean ± standard deviation over runs, and below it the 95% "
-        "interval over resampling units; an unusable verdict counts in no mean. A judge's scores rank models under "
+        "Scores run from 0 to 1, or as their names say: mean ± standard deviation over repetitions, and below it the "
+        "95% interval over resampling units; an unusable verdict counts in no mean. A judge's scores rank models under "
         "the same judge and rubric, and measure no absolute quality. "
         f"Rubric: {rubric.wording}, sha256 {rubric.sha256[:12]}."
     )
@@ -164,7 +164,7 @@ def _compute_metrics(judges: Sequence[LabelledJudge]) -> list[str]:
 def _verdict_lines(
     judge: str, verdicts: Sequence[SampleVerdict], scale: float, max_text: int
 ) -> Iterator[tuple[str, str]]:
-    """Yield one line per criterion with the scores of its draws and the reason of the first usable draw."""
+    """Yield one line per criterion with its scores and the reason of the first usable verdict."""
     for criterion in dict.fromkeys(verdict.criterion for verdict in verdicts):
         repetitions = [verdict for verdict in verdicts if verdict.criterion == criterion]
         scores = ", ".join(

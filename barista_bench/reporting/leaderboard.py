@@ -8,8 +8,8 @@ from pathlib import Path
 
 from barista_bench.core.example import Status
 from barista_bench.core.ranking import mean_rank, ranks
-from barista_bench.reporting.analyses import Analyses, tier
-from barista_bench.reporting.tables import metric_cell, score_heading, ties
+from barista_bench.reporting.analyses import Analyses, rank_tier
+from barista_bench.reporting.tables import describe_ties, metric_cell, score_heading
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import Comparison
@@ -52,7 +52,7 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
     Among models with equal mean ranks, the model with fewer models ahead by plain scores comes first.
     """
     labels = list(dict.fromkeys(label for task in tasks for label in task.runs))
-    tiers = {label: max(tier(task.runs[label]) for task in tasks if label in task.runs) for label in labels}
+    tiers = {label: max(rank_tier(task.runs[label]) for task in tasks if label in task.runs) for label in labels}
     parts = [task for task in tasks if any(run.results.dataset.part for run in task.runs.values())]
     ranked_tasks = [task for task in tasks if task not in parts] or tasks  # a part of a set counts in no mean rank
     ranks_by_task = [_ranks(task, tiers) for task in ranked_tasks]
@@ -73,10 +73,8 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
         rank_cell = _rank_cell([by_label.get(label) for by_label in ranks_by_task], is_ranked=not tiers[label])
         scores = (_score_cell(task.runs.get(label), analyses.comparisons) for task in tasks)
         rows.append((label, *([rank_cell] if has_ranks else []), *scores))
-    note = (
-        "Primary metric of each task: mean ± standard deviation over runs, and the 95% interval over resampling units."
-    )
-    by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
+    note = "Primary metric of each task: mean ± standard deviation over repetitions, 95% interval over units."
+    by_order = [describe_ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
     table = Table.of(f"Leaderboard: {title}", columns, rows, " ".join([note, *filter(None, by_order)]))
     unranked = sum(map(bool, tiers.values()))
     return Leaderboard(benchmark, title, replace(table, drawn="forest", unranked=unranked), unranked)

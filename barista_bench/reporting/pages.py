@@ -85,7 +85,7 @@ def _task_entry(report: Report, section: Section) -> Fields:
     }
 
 
-def blocks(report: Report, details: Details, album: Album) -> Iterator[tuple[str, str]]:
+def page_blocks(report: Report, details: Details, album: Album) -> Iterator[tuple[str, str]]:
     """Yield every block with its id in the page (`TaskBlock`, `AcrossBlock` and others of `templates/shapes.d.ts`)."""
     for number, section in enumerate(report.sections):
         yield f"task-{number}", _block(_task_block(number, section, details.samples, album))

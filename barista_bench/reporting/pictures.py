@@ -65,7 +65,7 @@ Sources = Sequence[tuple[ExampleSet, Task]]
 """For each section of the report, its examples and the task that makes their images."""
 
 
-def album(samples: Sequence[Sample], sources: Sources, budget: int) -> Album:
+def make_album(samples: Sequence[Sample], sources: Sources, budget: int) -> Album:
     """Add pictures until `budget` bytes of base64 are used.
 
     Tasks take turns. The first samples of a task are evenly spread over its set, however many get pictures. After a

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.core.model_names import description
+from barista_bench.core.model_names import describe_model
 from barista_bench.reporting.leaderboard import TaskStanding
 from barista_bench.runs.described import SHORT
 from barista_bench.runs.score.results import Results
@@ -18,7 +18,7 @@ from barista_bench.tables import Row, Table, number, number_columns, text_column
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
+class ReportProvenance:
     """The origin of a report's scores.
 
     `line` is for the head of the report. The first of `tables` describes the data, with a row per task, the second the
@@ -29,10 +29,10 @@ class Provenance:
     tables: tuple[Table, ...]
 
 
-def provenance(tasks: Sequence[TaskStanding]) -> Provenance:
+def report_provenance(tasks: Sequence[TaskStanding]) -> ReportProvenance:
     """Return the provenance of all runs of a report. Tasks keep the order of the report."""
     runs = [run for task in tasks for run in task.runs.values()]
-    return Provenance(" · ".join(_parts(tasks, runs)), (_data(tasks), _models(tasks)))
+    return ReportProvenance(" · ".join(_parts(tasks, runs)), (_data(tasks), _models(tasks)))
 
 
 def _parts(tasks: Sequence[TaskStanding], runs: Sequence[ScoredRun]) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _models(tasks: Sequence[TaskStanding]) -> Table:
         results = [run.results for run in runs]
         rows.append(
             (
-                *(label, description(results[0].model.name)),
+                *(label, describe_model(results[0].model.name)),
                 _one_of({each.model.label for each in results}, "names"),
                 _one_of({(each.model.revision or "")[:SHORT] for each in results}, "revisions") or None,
                 sum(each.coverage.scored for each in results),

@@ -38,7 +38,7 @@ Answers = tuple[Cell, ...]
 """One cell per question, with a mark or a name, a number, and the statistics as notes in sentences."""
 
 
-def answers(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | None) -> Answers:
+def answer_questions(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | None) -> Answers:
     """Answer `QUESTIONS` about the best model of a task. `breakdown` is the breakdown that separates models most."""
     label, run = next(iter(standing.runs.items()))
     if run.results.model.name == REFERENCE:

@@ -115,7 +115,7 @@ class Sample:
         return "; ".join(videos)
 
 
-def spread(count: int, most: int) -> list[int]:
+def spread_positions(count: int, most: int) -> list[int]:
     """Return `most` evenly spread positions in range(count).
 
     >>> spread(10, 4), spread(3, 60)
@@ -146,7 +146,7 @@ def section_samples(
         for sample in run.samples:
             samples_of[sample.example.example_id].append(sample)
     samples = []
-    for index in spread(len(examples.examples), max_samples):
+    for index in spread_positions(len(examples.examples), max_samples):
         example = examples.examples[index]
         answers = [
             _model_answers(run, samples_of[example.example_id], names, max_text, run_verdicts, aided)

@@ -77,13 +77,13 @@ def metrics_table(models: Sequence[LabelledResults]) -> Table:
         for label, results in models
     )
     note = (
-        "Mean ± standard deviation over runs, and below it the 95% interval over resampling units where there is one. "
-        "A sample without a readable answer counts as the protocol says."
+        "Mean ± standard deviation over repetitions, and below it the 95% interval over resampling units where there "
+        "is one. A sample without a readable answer counts as the protocol says."
     )
-    return Table.of("Metrics", columns, rows, f"{note} {ties(models)}".strip())
+    return Table.of("Metrics", columns, rows, f"{note} {describe_ties(models)}".strip())
 
 
-def coverage(models: Sequence[LabelledResults]) -> Table:
+def coverage_table(models: Sequence[LabelledResults]) -> Table:
     """Return one row per model with the number of scored samples and the statuses of the remaining samples."""
     statuses = [*status_counts(status for _, results in models for status in results.coverage.statuses)]
     columns = (
@@ -109,7 +109,7 @@ def coverage(models: Sequence[LabelledResults]) -> Table:
     return Table.of("Coverage", columns, rows, note)
 
 
-def positions(models: Sequence[LabelledResults]) -> Table | None:
+def positions_table(models: Sequence[LabelledResults]) -> Table | None:
     """Return one row per model with its answers and the right answers by letter.
 
     Return None if questions have no lettered choices.
@@ -138,7 +138,7 @@ def positions(models: Sequence[LabelledResults]) -> Table | None:
     return Table.of("Position bias", columns, rows, note)
 
 
-def ties(models: Sequence[LabelledResults]) -> str:
+def describe_ties(models: Sequence[LabelledResults]) -> str:
     """Return a sentence on the models whose score depends on the order of the examples, or an empty string."""
     spreads = [f"{label}: {spread}" for label, results in models if (spread := tie_spread(results))]
     if not spreads:
@@ -149,7 +149,7 @@ def ties(models: Sequence[LabelledResults]) -> str:
     )
 
 
-def details(models: Sequence[LabelledResults]) -> list[Table]:
+def detail_tables(models: Sequence[LabelledResults]) -> list[Table]:
     """Return every aggregate of the task that is a table, then the plain counts, averaged over repetitions."""
     keys = union(entry for _, results in models for entry in results.details)
     tables, counts = [], []
@@ -167,11 +167,11 @@ def details(models: Sequence[LabelledResults]) -> list[Table]:
             for label, results in models
         )
         columns = (*text_columns("model"), *number_columns("", *map(words, counts)))
-        tables.append(Table.of("Counts", columns, rows, "Mean over runs."))
+        tables.append(Table.of("Counts", columns, rows, "Mean over repetitions."))
     return tables
 
 
-def costs(models: Sequence[LabelledResults]) -> Table | None:
+def costs_table(models: Sequence[LabelledResults]) -> Table | None:
     """Return one row per model with the cost per answer and in total, or None if all costs are unknown."""
     logged_costs = union(results.timing.costs for _, results in models)
     names = [name for name in COST_NAMES if name in logged_costs]
@@ -200,7 +200,7 @@ def costs(models: Sequence[LabelledResults]) -> Table | None:
     return Table.of("Costs", columns, rows, note)
 
 
-def timing(models: Sequence[LabelledResults]) -> Table:
+def timing_table(models: Sequence[LabelledResults]) -> Table:
     stages = union(results.timing.seconds for _, results in models)
     columns = (
         *text_columns("model"),
@@ -218,7 +218,7 @@ def timing(models: Sequence[LabelledResults]) -> Table:
     return Table.of("Timing", columns, rows, note)
 
 
-def provenance(models: Sequence[LabelledResults]) -> Table:
+def provenance_table(models: Sequence[LabelledResults]) -> Table:
     """Return the table of settings, with one column per model."""
     facts = [(label, _facts(results)) for label, results in models]
     columns = text_columns("", *(label for label, _ in facts))

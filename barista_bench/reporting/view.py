@@ -16,8 +16,8 @@ from barista_bench.reporting.facts import difficulty_tables, fact_tables
 from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, leaderboard
 from barista_bench.reporting.paper import JudgedRuns, PaperPart
-from barista_bench.reporting.provenance import Provenance, provenance
-from barista_bench.reporting.questions import Answers, answers, question_table
+from barista_bench.reporting.provenance import ReportProvenance, report_provenance
+from barista_bench.reporting.questions import Answers, answer_questions, question_table
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.reporting.stopped import TITLE as STOPPED
 from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
@@ -92,7 +92,7 @@ class Report:
     """
 
     title: str
-    provenance: Provenance
+    provenance: ReportProvenance
     boards: tuple[Leaderboard, ...]
     sections: tuple[Section, ...]
     across: tuple[Table, ...]
@@ -168,11 +168,11 @@ def build_report(
     )
     papers = tuple(_papers(sections, judged_runs or {}))
     tasks = [(section.heading, section.standing.runs) for section in sections]
-    summaries = (*all_tasks.by_group(tasks), all_tasks.tokens(tasks)) if len(sections) > 1 else ()
+    summaries = (*all_tasks.group_tables(tasks), all_tasks.tokens_table(tasks)) if len(sections) > 1 else ()
     curves = difficulty_tables([runs for _, runs in tasks]) if len(sections) > 1 else ()
     return Report(
         title=title or _title(sections),
-        provenance=provenance(standings),
+        provenance=report_provenance(standings),
         boards=tuple(_boards(sections, analyses)),
         sections=sections,
         across=(*_without_none(stopped, *summaries), *_diagnosis(analyses), *curves),
@@ -192,7 +192,7 @@ def report_samples(report: Report, max_samples: int, max_text: int) -> tuple[Sam
         raise ConfigError(f"samples is {max_samples}. Fix: give --samples 0 or more")
     samples: list[Sample] = []
     for place, section in enumerate(report.sections):
-        verdicts = [judges.verdicts(section.judged, label, max_text) for label in section.labels]
+        verdicts = [judges.judge_verdicts(section.judged, label, max_text) for label in section.labels]
         samples += section_samples(place, section.runs, max_samples, max_text, verdicts)
     return tuple(samples)
 
@@ -218,12 +218,12 @@ def _boards(sections: Sequence[Section], analyses: Analyses) -> Iterator[Leaderb
 def _diagnosis(analyses: Analyses) -> Iterator[Table]:
     for benchmark, ranks in analyses.agreements:
         name = benchmark if len(analyses.agreements) > 1 else ""
-        yield diagnosis.agreement(ranks, name if benchmark else "all benchmarks")
+        yield diagnosis.agreement_table(ranks, name if benchmark else "all benchmarks")
     if analyses.gaps:
-        yield diagnosis.baselines(analyses.gaps)
+        yield diagnosis.baselines_table(analyses.gaps)
     if analyses.consistency:
-        yield diagnosis.consistency(analyses.consistency)
-    yield from map(diagnosis.propagation, analyses.graphs)
+        yield diagnosis.consistency_table(analyses.consistency)
+    yield from map(diagnosis.propagation_table, analyses.graphs)
     yield from fact_tables(analyses.facts)
 
 
@@ -258,8 +258,10 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
     models = [(label, run.results) for label, run in standing.runs.items()]
     groups = key_groups(labels, runs, [analyses.breakdowns.get(run.folder, {}) for run in runs])
     comparisons = [pair for run in runs if (pair := analyses.comparisons.get(run.folder))]
-    judge_tables = judges.tables(by_judge)
-    failures = diagnosis.failures([(label, analyses.failures.get(folder, ())) for label, folder in folders.items()])
+    judge_tables = judges.judge_tables(by_judge)
+    failures = diagnosis.failures_table(
+        [(label, analyses.failures.get(folder, ())) for label, folder in folders.items()]
+    )
     primary = runs[0].results.primary
     thoughts = [(label, analyses.thoughts.get(folder, ())) for label, folder in folders.items()]
     repeated = [
@@ -268,28 +270,28 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
     return Section(
         standing=standing,
         address=address,
-        answers=answers(standing, analyses, groups[0] if groups else None),
+        answers=answer_questions(standing, analyses, groups[0] if groups else None),
         about=runs[0].task.row_note,
         facts=_facts(runs),
-        warnings=(*_warnings(models), *_media_warnings(standing.runs), *judges.warnings(by_judge)),
+        warnings=(*_warnings(models), *_media_warnings(standing.runs), *judges.judge_warnings(by_judge)),
         scores=score_names(runs),
         metrics=_without_none(
             tables.metrics_table(models),
-            diagnosis.comparisons(comparisons) if comparisons else None,
+            diagnosis.comparisons_table(comparisons) if comparisons else None,
             *(table for table in judge_tables if table.title == judges.OVERVIEW),
-            diagnosis.thoughts(thoughts, primary),
-            diagnosis.repetitions(repeated, runs[0].task.sample_score),
+            diagnosis.thoughts_table(thoughts, primary),
+            diagnosis.repetitions_table(repeated, runs[0].task.sample_score),
         ),
         breakdowns=tuple(breakdown_table(key, labels, primary) for key in groups),
         failures=_without_none(failures),
         others=_without_none(
-            tables.coverage(models),
-            tables.positions(models),
+            tables.coverage_table(models),
+            tables.positions_table(models),
             *(table for table in judge_tables if table.title != judges.OVERVIEW),
-            *tables.details(models),
-            tables.costs(models),
-            tables.timing(models),
-            tables.provenance(models),
+            *tables.detail_tables(models),
+            tables.costs_table(models),
+            tables.timing_table(models),
+            tables.provenance_table(models),
         ),
         judged=tuple(by_judge),
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from barista_bench.aids.levels import Level
-from barista_bench.diagnosis.records import Diagnosis, causes, headline, sentences
+from barista_bench.diagnosis.records import Diagnosis, adjusted_p_values, finding_sentences, headline_sentence
 from barista_bench.tables import Column, Table
 
 WIDTH = 360
@@ -46,14 +46,14 @@ class Why(NamedTuple):
 
 def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
     """Return the section's data for each diagnosis, with Holm's correction over all diagnoses."""
-    adjusted = causes(diagnoses)
+    adjusted = adjusted_p_values(diagnoses)
     return tuple(
         Why(
             heading=f"{each.model}: {each.task}",
             facts=f"{each.examples} examples of {each.videos} videos, {each.metric}, design {each.design}",
             parts=_parts(each),
-            lead=headline(each, adjusted),
-            sentences=tuple(sentences(each, adjusted)),
+            lead=headline_sentence(each, adjusted),
+            sentences=tuple(finding_sentences(each, adjusted)),
         )
         for each in diagnoses
     )

@@ -18,7 +18,7 @@ from barista_bench.data.chosen import ChosenExamples, in_order
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import BaristaError, DataError
-from barista_bench.runs.run_folder import OWN_EXAMPLES, Place, RunData, RunDescription
+from barista_bench.runs.run_folder import OWN_EXAMPLES, Location, RunData, RunDescription
 
 
 def data_location(folder: Path, data: str | None, root: str | Path | None, limit: int | None) -> RunData:
@@ -52,7 +52,7 @@ def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
     return relative if relative.startswith("../") or relative in (".", "..") else f"./{relative}", str(absolute)
 
 
-def open_run_examples(folder: Path, description: RunDescription, data: Place, root: Place) -> ExampleSet:
+def open_run_examples(folder: Path, description: RunDescription, data: Location, root: Location) -> ExampleSet:
     """Open the examples of a run.
 
     Args:

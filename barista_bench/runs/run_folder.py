@@ -74,7 +74,7 @@ def _checked_json(value: object, depth: int = 0) -> object:
 
 
 _Json = Annotated[Any, AfterValidator(_checked_json)]
-Place: TypeAlias = str | Path | None
+Location: TypeAlias = str | Path | None
 """Current location of data, or None for the location in `run.json`."""
 
 

@@ -25,11 +25,11 @@ from barista_bench.core.resampling import (
     DIFFERENCE,
     LEVEL,
     PERMUTATIONS,
-    ResampledRun,
+    ResampledRepetition,
     metric_interval,
     metrics_of_units,
 )
-from barista_bench.core.statistics import Floats, SumStatistics, fraction, holm
+from barista_bench.core.statistics import Floats, SumStatistics, adjust_p_values, fraction
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import DataError
 from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
@@ -196,7 +196,7 @@ def compare_pair(
 
 def correct_p_values(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """Return the comparisons with `p_adjusted` set by Holm's procedure over all comparisons."""
-    adjusted = holm([item.p_value for item in comparisons])
+    adjusted = adjust_p_values([item.p_value for item in comparisons])
     return tuple(replace(item, p_adjusted=p) for item, p in zip(comparisons, adjusted, strict=True))
 
 
@@ -284,9 +284,9 @@ def _common_samples(first: ScoredRun, second: ScoredRun) -> _CommonSamples:
 class _Sides(NamedTuple):
     """One repetition of two models on the same examples. In `exchangeable`, samples of the two models alternate."""
 
-    first: ResampledRun
-    second: ResampledRun
-    exchangeable: ResampledRun
+    first: ResampledRepetition
+    second: ResampledRepetition
+    exchangeable: ResampledRepetition
 
 
 def _metric_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -> list[_Sides]:
@@ -298,7 +298,7 @@ def _metric_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -
         of_first, of_second = (run.counted[samples[0].record.repetition].subset(samples) for run, samples in columns)
         # Samples alternate, so that the examples keep their order. Some scores depend on this order.
         alternating = [sample.as_scored for pair in pairs for sample in pair]
-        both = ResampledRun.of(first.task, alternating, f"{first.folder}, {second.folder}")
+        both = ResampledRepetition.of(first.task, alternating, f"{first.folder}, {second.folder}")
         sides.append(_Sides(of_first, of_second, both))
     return sides
 
@@ -331,7 +331,7 @@ def _sample_score_sides(task: Task, name: str, pairs: Sequence[ScoredPair]) -> l
             row["score"] += score
             row["n"] += 1
     statistics = SumStatistics(list(rows.values()), lambda sums: {name: fraction(sums["score"], sums["n"])})
-    both = ResampledRun(statistics, tuple(unit for unit, _ in rows))
+    both = ResampledRepetition(statistics, tuple(unit for unit, _ in rows))
     return [_Sides(both.subset(range(0, len(rows), 2)), both.subset(range(1, len(rows), 2)), both)]
 
 
@@ -365,7 +365,7 @@ def _difference(
     )
 
 
-def _permute(name: str, exchangeable: ResampledRun, units: Sequence[str], flips: Floats) -> Floats:
+def _permute(name: str, exchangeable: ResampledRepetition, units: Sequence[str], flips: Floats) -> Floats:
     """Return the difference of the score (P,) after the units of each row of `flips` (P, V) change sides."""
     column = {unit: index for index, unit in enumerate(units)}
     moved = flips[:, [column[unit] for unit in exchangeable.units]]

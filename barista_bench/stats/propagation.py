@@ -84,7 +84,7 @@ class ObjectError(NamedTuple):
     has_erred: bool
 
 
-Place = tuple[int, str, str]
+ObjectKey = tuple[int, str, str]
 """Repetition, video id, object id."""
 
 
@@ -141,9 +141,9 @@ def _qualified_name(run: ScoredRun) -> str:
     return f"{run.task.benchmark} / {run.task.name}"
 
 
-def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
+def object_errors(run: ScoredRun) -> dict[ObjectKey, list[ObjectError]]:
     """Return whether each answer erred, for each object of its example."""
-    errors: dict[Place, list[ObjectError]] = defaultdict(list)
+    errors: dict[ObjectKey, list[ObjectError]] = defaultdict(list)
     for sample in (sample for sample in run.samples if sample.record.is_finished):
         wrong = set(_wrong_objects(run, sample))
         video_id, first, last = graph_span(sample.example)
@@ -164,7 +164,7 @@ def _wrong_objects(run: ScoredRun, sample: ScoredSample) -> Iterator[str]:
 
 
 def shared_errors(
-    source: dict[Place, list[ObjectError]], target: dict[Place, list[ObjectError]], *, near: int = 0
+    source: dict[ObjectKey, list[ObjectError]], target: dict[ObjectKey, list[ObjectError]], *, near: int = 0
 ) -> dict[str, Floats]:
     """Return units by video, (4,) each: both erred, only the source, only the target, neither.
 

@@ -1,6 +1,6 @@
 """Score several answers to one question: the best of k, the majority's answer, and the answer that a judge prefers.
 
-All values come from logged repetitions. `best of k` is the mean over all ways to draw k of the n repetitions without
+All values come from logged repetitions. `best of k` is the mean over all ways to take k of the n repetitions without
 replacement. This estimate is unbiased. If scores are 0 or 1, it is pass@k (Chen et al., arXiv 2107.03374).
 """
 
@@ -42,7 +42,7 @@ class RepeatedScore:
 
 
 def best_of(scores: Sequence[float], by: Sequence[float], k: int) -> float:
-    """Return the mean score of the repetition with the highest value in `by`, among k drawn without replacement.
+    """Return the mean score of the repetition with the highest value in `by`, among k taken without replacement.
 
     If several repetitions are highest, each is taken equally often.
 

@@ -33,7 +33,7 @@ from barista_bench.files.text_out import NO_SPACE
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.media.video.opening import AV_ERRORS, Stamp, reason, stamp_of
+from barista_bench.media.video.opening import AV_ERRORS, Stamp, error_line, stamp_of
 from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
 CACHE_BYTES = 20 * 2**30
@@ -209,7 +209,7 @@ def _encode(frames: FrameReader, targets: Sequence[Path], report_fraction: Calla
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             # Raised without the name of the hidden file.
             raise OSError(error.errno, os.strerror(error.errno)) from error
-        raise VideoError(f"{frames.path}: cannot be encoded ({reason(error)}). Fix: check the file") from error
+        raise VideoError(f"{frames.path}: cannot be encoded ({error_line(error)}). Fix: check the file") from error
 
 
 def _stream(container: OutputContainer, frames: FrameReader, max_height: int, crf: int) -> VideoStream:

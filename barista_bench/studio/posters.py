@@ -20,7 +20,7 @@ from barista_bench.errors import VideoError
 from barista_bench.files.file_cache import keep_newest, user_cache
 from barista_bench.files.writing import write_whole
 from barista_bench.media.video.frame_folder import frame_files, read_image
-from barista_bench.media.video.opening import AV_ERRORS, Stamp, open_video, orientation_of, reason, stamp_of
+from barista_bench.media.video.opening import AV_ERRORS, Stamp, error_line, open_video, orientation_of, stamp_of
 from barista_bench.studio.footage import jpeg
 
 POSTER_WIDTH = 320
@@ -82,4 +82,4 @@ def _picture(path: Path) -> NDArray[np.uint8]:
             image = np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
             return np.ascontiguousarray(orientation_of(frame, name).apply(image))
     except AV_ERRORS as error:
-        raise VideoError(f"{name}: cannot be decoded ({reason(error)}). Fix: check the file") from error
+        raise VideoError(f"{name}: cannot be decoded ({error_line(error)}). Fix: check the file") from error

@@ -45,7 +45,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.interchange import davis
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.runs.ask.aiding import Teller
+from barista_bench.runs.ask.aiding import AidInserter
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.scene_graph import Instance, SceneGraph, VideoGraph
@@ -313,7 +313,7 @@ def _questions(
 
 def _aids(
     task: Task, examples: ExampleSet, data: Path, variant: Literal["true", "inert"], box_format: BoxFormat
-) -> tuple[dict[str, Parts], Teller]:
+) -> tuple[dict[str, Parts], AidInserter]:
     """Return the aids of each question that has some: those of one condition of its diagnosis, chosen by content."""
     levels = usual_levels(task, examples, str(data))
     book = AidBook.open(task, examples, str(data))
@@ -324,7 +324,7 @@ def _aids(
         given = [Aid(level, variant) for level in LEVELS if level in planned.order[:size]]
         if told := book.parts(planned.example, given, box_format):
             parts[name] = told
-    return parts, Teller(examples, book, parts)
+    return parts, AidInserter(examples, book, parts)
 
 
 def _preferences(data: Path, run: ScoredRun, root: str | Path | None) -> Iterator[_Row]:
@@ -374,7 +374,7 @@ def _write_conversations(conversations: Iterable[_Row], folder: Path, columns: S
 
 
 def _row(
-    loaded: LoadedExample, task: Task, box_format: BoxFormat, teller: Teller | None = None, **answers: str
+    loaded: LoadedExample, task: Task, box_format: BoxFormat, teller: AidInserter | None = None, **answers: str
 ) -> _Row:
     """Return a question with its images and its answers, by column."""
     images, prompt = _images(loaded, task), task.prompt(loaded.example, box_format)

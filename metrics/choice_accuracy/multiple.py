@@ -37,11 +37,11 @@ def average_precision(labels: Sequence[int], scores: Sequence[float]) -> float:
         raise ValueError("labels and scores are empty: there is nothing to rank; give >= 1 item")
     if not np.isin(truth, (0, 1)).all():
         raise ValueError("labels: hold something other than 0 and 1; give 1 for right items and 0 otherwise")
-    return float(drawn_average_precision(truth, ranks, np.ones((1, len(truth))))[0])
+    return float(resampled_average_precision(truth, ranks, np.ones((1, len(truth))))[0])
 
 
-def drawn_average_precision(labels: Floats, scores: Floats, counts: Floats) -> Floats:
-    """Return the average precision (D,) of D draws that take each of n items `counts` (D, n) times.
+def resampled_average_precision(labels: Floats, scores: Floats, counts: Floats) -> Floats:
+    """Return the average precision (D,) of D resamples that take each of n items `counts` (D, n) times.
 
     The result is 0 if no item is right. `labels` (n,) and `scores` (n,) are the same as in `average_precision`, but are
     not checked.

@@ -90,7 +90,7 @@ def judge_agreement(
 ) -> dict[str, Any]:
     """Measure how far two or more judges agree on the same answers.
 
-    `scores[judge][i]` is the judge's score of answer i, from 0 to `scale`: a number, a list of draws (their mean is
+    `scores[judge][i]` is the judge's score of answer i, from 0 to `scale`: a number, a list of scores (their mean is
     taken), or None for no usable verdict. `models[i]` names the model that gave answer i; without names, the result
     has no scores of models. `judges` orders the judges (default: alphabetically); shifts are measured from the first
     judge of a pair. `ddof`: see `calibration_shift`.
@@ -166,7 +166,7 @@ _Rows = Sequence[tuple[float, float, str | None]]  # two judges' scores of an an
 
 def _over_answers(rows: _Rows, scale: float) -> dict[str, Any]:
     left, right = [a for a, _, _ in rows], [b for _, b, _ in rows]
-    # Means of draws carry rounding noise, but a difference of a whole point must still count as such.
+    # Means of scores carry rounding noise, but a difference of a whole point must still count as such.
     gaps = [abs(a - b) for a, b, _ in rows]
     return {
         "exact": mean([float(gap <= 1e-9) for gap in gaps]),

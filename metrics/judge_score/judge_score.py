@@ -17,7 +17,7 @@ from .scoring import as_column, as_names, as_verdict, judge_score
 
 _DESCRIPTION = """\
 Judge Score turns the verdicts of an LLM judge into metrics: means per criterion and category, their spread over
-draws, and the fraction of examples that got a verdict. A missing verdict is never a zero. Two further
+repetitions, and the fraction of examples that got a verdict. A missing verdict is never a zero. Two further
 configurations: "agreement" compares judges who scored the same answers, "egocot" gives EgoCoT-Bench's reasoning
 score and spurious correct rate.
 """

@@ -1,4 +1,4 @@
-"""Compute means and spreads of an LLM judge's verdicts, over several criteria and draws.
+"""Compute means and spreads of an LLM judge's verdicts, over several criteria and repetitions.
 
 The protocol follows the BARISTA paper (arXiv 2605.12074, sections A.1, A.2 and A.3.3). A judge scores every answer on
 each criterion from 0 to 10. Scores are rescaled to [0, 1] for reports. A missing verdict never counts as zero. An
@@ -15,7 +15,7 @@ from numbers import Real
 from typing import Any
 
 SampledScore = float | None
-# A list of draws, a number for a single draw, or None for no verdict. Numpy arrays and torch tensors are allowed.
+# A list with a score per verdict, a number for one verdict, or None. Numpy arrays and torch tensors are allowed.
 RawSampledScores = Any
 Verdict = Mapping[str, RawSampledScores]
 
@@ -63,9 +63,9 @@ def _range(scale: float) -> str:
 
 
 def as_sampled_scores(raw: RawSampledScores, where: str, scale: float = 10.0) -> list[SampledScore]:
-    """Return an example's draws on a criterion. Position k is draw k. None is a draw without a usable verdict.
+    """Return an example's scores on a criterion. Position k is verdict k. None is an unusable verdict.
 
-    >>> as_sampled_scores([8, None, 9.5], "draws"), as_sampled_scores(8, "draws"), as_sampled_scores(None, "draws")
+    >>> as_sampled_scores([8, None, 9.5], "scores"), as_sampled_scores(8, "scores"), as_sampled_scores(None, "scores")
     ([8.0, None, 9.5], [8.0], [])
     """
     value = as_plain(raw)
@@ -74,18 +74,18 @@ def as_sampled_scores(raw: RawSampledScores, where: str, scale: float = 10.0) ->
     if isinstance(value, Real):
         return [as_score(value, where, scale)]
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
-        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of scores, one per draw")
+        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of scores, one per verdict")
     return [as_score(sampled_score, f"{where}[{index}]", scale) for index, sampled_score in enumerate(value)]
 
 
 def as_verdict(raw: Verdict | None, where: str, scale: float = 10.0) -> dict[str, list[SampledScore]]:
-    """Map each criterion of an example to its draws. None gives {}. Raises TypeError or ValueError like `as_score`."""
+    """Map each criterion of an example to its scores. None gives {}. Raises TypeError or ValueError like `as_score`."""
     if raw is None:
         return {}
     if not isinstance(raw, Mapping):
         raise TypeError(
             f"{where}: is {raw!r} ({type(raw).__name__}); "
-            "give a dict from criterion to draws, None where there is no verdict"
+            "give a dict from criterion to scores, None where there is no verdict"
         )
     for name in raw:
         if not isinstance(name, str):
@@ -153,7 +153,7 @@ def judge_score(
 ) -> dict[str, Any]:
     """Return means, spreads and coverage of a judge's verdicts.
 
-    `verdicts[i]` maps each criterion to the draws of example i (0 to `scale`; draw k of all examples is run k).
+    `verdicts[i]` maps each criterion to the scores of example i (0 to `scale`; score k is of repetition k).
     None, at any of the three levels, means that there is no usable verdict: it lowers the coverage and is never
     counted as zero. `categories[i]` is the example's category or None. `criteria` are the expected criteria, by
     default all that occur. An example that lacks a criterion is incomplete.
@@ -162,15 +162,15 @@ def judge_score(
     * `mean`: over the complete examples (a verdict on every criterion), of the mean of their criteria, 0 to 1.
     * `raw_mean`: the same from 0 to `scale`.
     * `mean_of_criteria`: the mean of the means of the criteria; equals `mean` if every example is complete.
-    * `sd_of_verdicts`: the standard deviation of draws of the same example, 0 to 1 (pooled over examples: root of the
-      summed squares over the degrees of freedom). With several criteria, a draw is the mean over its criteria, and
-      counts only if all of them have a verdict.
-    * `means_of_repetitions`: the mean of each run; `sd_of_repetitions`: their sample standard deviation.
+    * `sd_of_verdicts`: the standard deviation of verdicts on an example, 0 to 1 (pooled over examples: root of the
+      summed squares over the degrees of freedom). With several criteria, a verdict is the mean over its criteria,
+      and counts only if all of them have a score.
+    * `means_of_repetitions`: the mean of each repetition; `sd_of_repetitions`: their sample standard deviation.
     * `n`, `n_failed`, `coverage`: the number of examples, the number of incomplete examples, and the fraction of
       complete examples.
-    * `per_criterion`: the same scores for each criterion (where `mean` is over the examples with at least one draw,
-      with equal weights), and `n_sampled` and `coverage_of_samples`: the number of usable draws and their share of the
-      expected draws. The expected number is n times the longest list of draws given for the criterion.
+    * `per_criterion`: the same scores for each criterion (where `mean` is over the examples with at least one verdict,
+      with equal weights), and `n_sampled` and `coverage_of_samples`: the number of usable verdicts and their share of
+      the expected ones. The expected number is n times the longest list of scores given for the criterion.
 
     A score of nothing is None. Raises ValueError for no examples, unequal lengths, scores out of range or criteria
     not in `criteria`, and TypeError for wrong types.
@@ -235,7 +235,7 @@ def _compute_metrics(
 
 
 def drop_missing(sampled_scores: Sequence[SampledScore]) -> list[float]:
-    """Return the draws with a verdict."""
+    """Return the scores of usable verdicts."""
     return [sampled_score for sampled_score in sampled_scores if sampled_score is not None]
 
 
@@ -268,14 +268,14 @@ def _criterion(rows: Sequence[list[SampledScore]], scale: float) -> dict[str, An
 
 
 def _spread(rows: Sequence[Sequence[SampledScore]], scale: float) -> dict[str, Any]:
-    """Return the spread of draws within examples, and the spread of the means of complete repetitions."""
+    """Return the spread of verdicts within examples, and the spread of the means of complete repetitions."""
     squares, freedom = [], 0
     for sampled_scores in map(drop_missing, rows):
         centre = math.fsum(sampled_scores) / len(sampled_scores) if sampled_scores else 0.0
         squares += [(sampled_score - centre) ** 2 for sampled_score in sampled_scores]
         freedom += max(len(sampled_scores) - 1, 0)
-    runs = [mean(drop_missing(run)) for run in zip(*rows, strict=True)]
-    means = [None if run is None else run / scale for run in runs]
+    raw_means = [mean(drop_missing(repetition)) for repetition in zip(*rows, strict=True)]
+    means = [None if raw is None else raw / scale for raw in raw_means]
     return {
         "sd_of_verdicts": math.sqrt(math.fsum(squares) / freedom) / scale if freedom else None,
         "means_of_repetitions": means,

@@ -182,14 +182,16 @@ def summarise(evaluated: Evaluated) -> dict[str, Any]:
 
 
 def compute_metrics(evaluated: Evaluated, weights: Floats | None = None) -> dict[str, Floats]:
-    """Return the scores (D,) of `mean_ap`, without its tables, for D draws of images. NaN if a draw has no reference.
+    """Return the scores (D,) of `mean_ap`, without its tables, for D resamples of images.
 
-    Mean average precision is not a sum over images, so each draw counts the matches again, with images in order. The
+    A score is NaN if its resample has no reference.
+
+    Mean average precision is not a sum over images, so each resample counts the matches again, in image order. The
     other scores do not depend on an order.
 
     Args:
         evaluated: the comparison of I images.
-        weights: (D, I) how often each draw takes each image. None takes each image once, which gives the published
+        weights: (D, I) how often each resample takes each image. None takes each image once, which gives the published
             score.
     """
     matches = evaluated.matches
@@ -272,7 +274,7 @@ def spread_of(evaluated: Evaluated, *, orders: int = 100, seed: int = 0) -> dict
     order decides, although it is unrelated to the model. Returned per precision (`map`, `map_50`, ...):
 
     * `canonical`: images in the order given, the published score;
-    * `min`, `mean`, `max` over `orders` random orders of the images drawn with `seed`, or over all orders if there
+    * `min`, `mean`, `max` over `orders` random orders of the images sampled with `seed`, or over all orders if there
       are no more than `orders`; `min` and `max` include the canonical order;
     * `lower`, `upper`: bounds for every order, which may not be reached: wrong predictions before right predictions
       of the same score, separately at each threshold, and the reverse.

@@ -1,9 +1,9 @@
-"""Compute COCO's statistics for many draws of images at once. Images are matched only once.
+"""Compute COCO's statistics for many resamples of images at once. Images are matched only once.
 
 `accumulate` takes one list of images, but a bootstrap or a permutation test needs thousands of lists. Here every step
-handles all draws together, label by label, and computes only the differences:
+handles all resamples together, label by label, and computes only the differences:
 
-* Predictions are summed up, not sorted: a draw changes how often each counts, never the order of their images.
+* Predictions are summed up, not sorted: a resample changes how often each counts, never the order of their images.
 * Interpolated precision at a place is the highest precision from there on. Precision rises along a run of right
   predictions and falls along wrong predictions. So a prediction that is taken w times is examined once, at its last
   copy. Only if an image has several predictions of one score, right and wrong, are its copies examined one by one.
@@ -22,17 +22,17 @@ from .matching import AREAS, Matches
 from .values import Bools, Floats, Ints
 
 TOGETHER = 1024
-"""Number of draws that are summed together."""
+"""Number of resamples that are summed together."""
 _PRECISIONS = 6  # the first six of STATISTICS
 _BEST = (1, 10)
 
 
 def weighted_statistics(matches: Matches, weights: Ints | Floats) -> Floats:
-    """Return STATISTICS (D, 12) for D draws of images. A statistic is -1 if a draw has no reference for it.
+    """Return STATISTICS (D, 12) for D resamples of images. A statistic is -1 if a resample has no reference for it.
 
     Args:
         matches: the matches of I images.
-        weights: (D, I) integers from 0: how often each draw takes each image.
+        weights: (D, I) integers from 0: how often each resample takes each image.
 
     Each row equals `statistics(accumulate(matches, select(matches, images)))`, except for the rounding of sums.
     There `images` lists the images in order and repeats each one as often as it is taken.
@@ -76,9 +76,9 @@ class _Label:
 def _means(
     parts: Sequence[tuple[_Label, _Plan | None]], by_image: Floats, recalls: Floats, scratch: _Scratch
 ) -> Floats:
-    """Return STATISTICS (12, D) of D draws with weights (I, D).
+    """Return STATISTICS (12, D) of D resamples with weights (I, D).
 
-    They are means over labels with a reference in the draw.
+    They are means over labels with a reference in the resample.
     """
     sums, counts = np.zeros((2, len(STATISTICS), by_image.shape[1]))
     area_of = _AREA_OF[_PRECISIONS:]
@@ -133,7 +133,7 @@ class _Plan:
     times: Floats
 
     def count_taken(self, by_image: Floats) -> Floats:
-        """Return how often each draw takes each place (S, D)."""
+        """Return how often each resample takes each place (S, D)."""
         taken = by_image[self.image]
         single = self.copy >= 0
         taken[single] = taken[single] > self.copy[single, None]
@@ -204,7 +204,7 @@ def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[In
 
 
 class _Scratch:
-    """Reusable memory for S places of `TOGETHER` draws. New memory each time would cost more than the sums."""
+    """Reusable memory for S places of `TOGETHER` resamples. New memory each time would cost more than the sums."""
 
     def __init__(self, places: int) -> None:
         self.seen, self.hits, self.best = np.empty((3, places, TOGETHER))
@@ -214,7 +214,7 @@ class _Scratch:
 def _interpolate(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, scratch: _Scratch) -> Floats:
     """Return the mean over all recalls of the best precision at this recall or higher (U, D).
 
-    A recall that is not reached counts 0. `taken` (S, D) is the number of times that each draw takes each position.
+    A recall that is not reached counts 0. `taken` (S, D) is the number of times that each resample takes each position.
     """
     resamples = taken.shape[1]
     values = np.empty((len(plan.right), resamples))
@@ -242,7 +242,7 @@ def _sum_up(taken: Floats, weights: Floats, places: Ints, out: Floats) -> Floats
     np.take(taken, places, axis=0, out=out, mode="clip")
     if (weights[places] != 1).any():
         out *= weights[places, None]
-    for position in range(1, len(out)):  # faster than cumsum, which handles one draw at a time
+    for position in range(1, len(out)):  # faster than cumsum, which handles one resample at a time
         np.add(out[position - 1], out[position], out=out[position])
     return out
 

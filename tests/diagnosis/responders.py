@@ -21,7 +21,7 @@ from barista_bench.diagnosis.estimates import (
     estimates_of,
     game_metrics,
     path_metrics,
-    shapley,
+    shapley_value,
     uptake_metrics,
 )
 from barista_bench.diagnosis.single_causes import single_causes
@@ -146,7 +146,7 @@ def truth(responder: Responder, examples: int = 400_000) -> dict[str, float]:
     true, inert = ({told: scores.mean() for told, scores in game.items()} for game in (made.true, made.inert))
     values = {"plain": true[SETS[0]], "remainder": 1 - true[SETS[-1]], "text": inert[SETS[-1]] - inert[SETS[0]]}
     for level in LEVELS:
-        gain, control = (float(np.squeeze(shapley(level, LEVELS, game.__getitem__))) for game in (true, inert))
+        gain, control = (float(np.squeeze(shapley_value(level, LEVELS, game.__getitem__))) for game in (true, inert))
         values |= {
             f"gain {level}": gain,
             f"share {level}": gain - control,

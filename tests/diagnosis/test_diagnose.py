@@ -16,7 +16,7 @@ from barista_bench.cli.commands import app
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.dataset import open_examples
 from barista_bench.diagnosis.conditions import default_design, ids_by_condition, plan
-from barista_bench.diagnosis.records import causes, compared_shares, read_diagnoses, sentences
+from barista_bench.diagnosis.records import adjusted_p_values, compared_shares, finding_sentences, read_diagnoses
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose, plan_tasks
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import check_model
@@ -70,7 +70,10 @@ def test_a_reader_that_lacks_only_objects_is_said_to_lack_them(
     assert told.inert.value is not None
     assert told.inert.value < 0.1
     assert read_diagnoses([config.out]) == [found]
-    assert any(sentence.startswith("Given object boxes, 1.00 ") for sentence in sentences(found, causes([found])))
+    assert any(
+        sentence.startswith("Given object boxes, 1.00 ")
+        for sentence in finding_sentences(found, adjusted_p_values([found]))
+    )
 
 
 @pytest.mark.full

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from barista_bench.core.statistics import holm
-from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p
+from barista_bench.core.statistics import adjust_p_values
+from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p_value
 from tests.diagnosis.responders import LEVELS, SETTINGS, Responder, as_values, estimated, named_causes, study, truth
 
 STUDIES = 60
@@ -27,7 +27,7 @@ def test_a_single_fault_is_named_and_no_other() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
         estimates = estimated(study(SETTINGS["objects .30"], rng, 60, 6), "paths", rng)
-        adjusted = holm([cause_p(estimates.levels[level]) for level in LEVELS])
+        adjusted = adjust_p_values([cause_p_value(estimates.levels[level]) for level in LEVELS])
         named.append({level for level, p in zip(LEVELS, adjusted, strict=True) if p < ALPHA})
     assert sum(each == {"objects"} for each in named) >= 18
 
@@ -38,7 +38,7 @@ def test_a_responder_that_any_text_affects_is_said_to_be_so_and_has_no_cause(set
     estimates = estimated(study(SETTINGS[setting], rng, 60, 6), "paths", rng)
     assert estimates.text.high < 0
     assert believes_any_text(estimates) == is_credulous
-    assert min(holm([cause_p(each) for each in estimates.levels.values()])) >= ALPHA
+    assert min(adjust_p_values([cause_p_value(each) for each in estimates.levels.values()])) >= ALPHA
 
 
 @pytest.mark.parametrize("design", ["paths", "full"])

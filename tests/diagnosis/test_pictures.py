@@ -24,7 +24,7 @@ from barista_bench.diagnosis.running import DiagnoseConfig, plan_tasks
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
-from barista_bench.runs.ask.aiding import AIDS_FILE, with_parts
+from barista_bench.runs.ask.aiding import AIDS_FILE, insert_parts
 from barista_bench.training.exporting import PARQUET, export
 from tests.diagnosis.conftest import SAMPLING, Aids
 
@@ -111,7 +111,7 @@ def test_a_question_is_told_the_frames_between_which_something_happens(aids_of: 
 
 def test_parts_come_before_the_question_and_pictures_are_counted_on() -> None:
     prompt = Prompt("", (ImagePart(0), TextPart("What?")))
-    told = with_parts(prompt, [TextPart("Look:"), ImagePart(1)])
+    told = insert_parts(prompt, [TextPart("Look:"), ImagePart(1)])
     assert told.parts == (ImagePart(0), TextPart("Look:"), ImagePart(1), TextPart("What?"))
 
 

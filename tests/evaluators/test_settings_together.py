@@ -11,7 +11,7 @@ from barista_bench.core.example import Example
 from barista_bench.data.dataset import open_examples
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import check_results
-from barista_bench.reporting.analyses import tier
+from barista_bench.reporting.analyses import rank_tier
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.sweep import sweep_configs
 from barista_bench.runs.decide import order
@@ -94,7 +94,7 @@ def test_worked_examples_and_other_readings_have_no_rank(
 ) -> None:
     model = SimpleNamespace(name="served:x", settings=settings)
     results = SimpleNamespace(model=model, reading=reading, trained_on=0)
-    assert tier(SimpleNamespace(results=results)) == expected  # type: ignore[arg-type]
+    assert rank_tier(SimpleNamespace(results=results)) == expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("settings", [{"max_tokens_total": 9}, {"sweep": ("max_tokens_total=1,2",)}])

@@ -7,7 +7,7 @@ import pytest
 
 from barista_bench.generate.candidates import FACTS, Choice, Tally, one_per_event
 from barista_bench.generate.egocot.statements import quarter_of
-from barista_bench.generate.generator import collect_offers, families_of
+from barista_bench.generate.generator import families_of, pool_candidates
 from barista_bench.generate.nearby import place_words
 from barista_bench.generate.statements import HasValue, Located, Seen
 from barista_bench.generate.tog_bench.family import ToGBenchFamily
@@ -50,7 +50,7 @@ def test_a_towel_that_wipes_a_wand_is_not_put_on_it_and_a_cup_that_stays_is(tmp_
 
 def test_a_set_of_instructions_repeats_none_before_all_were_given(small_kitchen: Path) -> None:
     _, families = families_of(["tog_bench"], None, "easy:hard")
-    offers = collect_offers(SceneGraph(small_kitchen), families, 12, 0)
+    offers = pool_candidates(SceneGraph(small_kitchen), families, 12, 0)
     items = families["tog_bench"].items(offers.candidates["tog_bench"], 12, 0).items
     counts = Counter(item.candidate.answer for item in items if item.candidate.subtask == "explicit_1")
     assert max(counts.values()) - min(counts.values()) <= 1
@@ -72,7 +72,7 @@ def test_a_question_of_two_facts_is_asked_only_if_neither_was() -> None:
 
 def test_a_state_is_asked_once_by_time_or_by_state(small_kitchen: Path) -> None:
     _, families = families_of(["egocot"], None, "easy:hard")
-    candidates = collect_offers(SceneGraph(small_kitchen), families, 40, 0).candidates["egocot"]
+    candidates = pool_candidates(SceneGraph(small_kitchen), families, 40, 0).candidates["egocot"]
     claims = [(c.video_id, c.right[0].statement) for c in candidates if c.subtask == "SR"]
     states = Counter((video, claim.object, claim.value) for video, claim in claims if isinstance(claim, HasValue))
     assert len(states) > 2
@@ -119,14 +119,14 @@ def test_a_particle_belongs_to_the_verb_in_a_drafted_domain(tmp_path: Path) -> N
 
 def test_a_kettle_that_goes_up_and_down_in_turn_gives_one_set(real_release: Path) -> None:
     _, families = families_of(["vista"], None, "easy:hard")
-    candidates = collect_offers(SceneGraph(real_release), families, 200, 0).candidates["vista"]
+    candidates = pool_candidates(SceneGraph(real_release), families, 200, 0).candidates["vista"]
     assert len({c.extra["set"] for c in candidates if c.subtask.startswith("level")}) == 1
 
 
 @pytest.mark.full
 def test_two_sets_of_a_video_that_differ_in_the_same_actions_are_asked_once(small_kitchen: Path) -> None:
     _, families = families_of(["vista"], None, "easy:hard")
-    candidates = collect_offers(SceneGraph(small_kitchen), families, 40, 0).candidates["vista"]
+    candidates = pool_candidates(SceneGraph(small_kitchen), families, 40, 0).candidates["vista"]
     sets: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     for candidate in candidates:
         if candidate.subtask.startswith("level"):

@@ -8,7 +8,7 @@ import pytest
 from barista_bench.benchmarks.tog_bench.release import AnnotationFile
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
-from barista_bench.generate.generator import SPARE, collect_offers, generate
+from barista_bench.generate.generator import SPARE, generate, pool_candidates
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.tog_bench.family import ToGBenchFamily
 from barista_bench.generate.tog_bench.statements import visible_spans
@@ -158,7 +158,7 @@ def test_boxes_and_intervals_are_those_of_the_graph(generated: Callable[[str], P
 def test_what_is_held_of_many_videos_does_not_grow_with_them(small_kitchen: Path) -> None:
     graph = SceneGraph(small_kitchen)
     assert len(graph.video_ids) >= 3  # each of which may offer `SPARE`
-    held = collect_offers(graph, {"tog_bench": ToGBenchFamily(load_domain())}, per_subtask=1, seed=0)
+    held = pool_candidates(graph, {"tog_bench": ToGBenchFamily(load_domain())}, per_subtask=1, seed=0)
     counts = Counter(candidate.subtask for candidate in held.candidates["tog_bench"])
     assert 0 < max(counts.values()) <= 2 * SPARE
 

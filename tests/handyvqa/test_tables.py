@@ -15,7 +15,7 @@ from barista_bench.benchmarks.handyvqa import BENCHMARK, Action, Location, Objec
 from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables, region_move, set_tables
 from barista_bench.cli import commands as cli
 from barista_bench.core.model_samples import ModelSamples
-from barista_bench.core.resampling import ResampledRun, run_intervals
+from barista_bench.core.resampling import ResampledRepetition, repetition_intervals
 from barista_bench.core.task import Scored, Task
 from barista_bench.data.folder import build
 from barista_bench.scene_graph import encode_mask
@@ -95,7 +95,7 @@ def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -
 def test_the_interval_in_a_table_is_the_one_in_the_results_and_one_resampling_unit_has_none() -> None:
     (entry,) = model("m", 3, tasks=[Action])
     shown = ScoredTask.of(entry).metrics["accuracy"]
-    ends = run_intervals([ResampledRun.of(entry.task, run, "m") for run in entry.repetitions])["accuracy"]
+    ends = repetition_intervals([ResampledRepetition.of(entry.task, run, "m") for run in entry.repetitions])["accuracy"]
     assert isinstance(shown, Ranged)
     assert (shown.low, shown.high) == (ends.low, ends.high)
     assert 0 <= shown.low < shown.value < shown.high <= 1

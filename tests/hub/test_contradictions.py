@@ -313,7 +313,7 @@ JUDGE_METRICS: dict[str, Forgery] = {
     "a verdict beside the log": judge_lines(
         SCORES_FILE, lambda all: [line.replace(b'"ok"', b'"refused"') for line in all]
     ),
-    "a spread of draws": in_judge("sd_of_verdicts.mean", 0.0, RESULTS_FILE),
+    "a spread of verdicts": in_judge("sd_of_verdicts.mean", 0.0, RESULTS_FILE),
     "what verdicts took": in_judge("output_tokens", 1, RESULTS_FILE),
     "what was judged": in_judge("answers.wording", "ours v1", RESULTS_FILE),
 }

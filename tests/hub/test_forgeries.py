@@ -265,7 +265,7 @@ def run_and_judge(judged_run: Path, tmp_path: Path) -> Path:
 def test_the_honest_judge_is_taken(run_and_judge: Path) -> None:
     before = contents(run_and_judge)
     (entry,) = submit(run_and_judge).eval_results().root
-    assert "maker/judge, 2 draw(s)" in str(entry.notes)
+    assert "maker/judge, 2 verdict(s)" in str(entry.notes)
     assert contents(run_and_judge) == before
 
 
@@ -297,7 +297,7 @@ JUDGE_LOGS: dict[str, Forgery] = {
     "verdicts left out": forge_verdicts(lambda records: records[2:]),
     "verdicts on other answers": forge_verdicts(lambda records: [other(r, example_id="item") for r in records]),
     "verdicts by another form": forge_verdicts(lambda records: [other(r, fingerprint=digest("form")) for r in records]),
-    "a draw more": forge_verdicts(lambda records: [*records, other(records[0], repetition=2, key=digest("more"))]),
+    "a verdict more": forge_verdicts(lambda records: [*records, other(records[0], repetition=2, key=digest("more"))]),
     "answers changed later": forge_log(lambda records: [other(r, text="Answer: something else") for r in records]),
     "judge": in_judge(JUDGE_FILE, "identity.model.name", "maker/better"),
     "fewer criteria": in_judge(JUDGE_FILE, "rubric.criteria", lambda criteria: criteria[:1]),

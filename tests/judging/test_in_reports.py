@@ -14,9 +14,9 @@ from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Completion
 from barista_bench.reporting import write_report
-from barista_bench.reporting.judges import labelled_judges, tables, verdicts, warnings
+from barista_bench.reporting.judges import judge_tables, judge_verdicts, judge_warnings, labelled_judges
 from barista_bench.runs.score.results import MetricValue
-from barista_bench.runs.score.samples import metric
+from barista_bench.runs.score.samples import metric_value
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.judging.judges import VQA, ScriptedJudge, by_hash, criterion, verdict
 from tests.reporting.made_runs import HOSTILE
@@ -35,20 +35,20 @@ def judged_run(make_run: Callable, use: Callable) -> ScoredRun:
 
 def test_a_table_has_scores_spread_coverage_and_how_they_were_made(judged_run: ScoredRun) -> None:
     judges = labelled_judges([("student", all_judged(judged_run))])
-    overview, by_category = tables(judges)
+    overview, by_category = judge_tables(judges)
     names = [f"{column.group}: {column.name}" if column.group else column.name for column in overview.columns]
     mild = next(row for row in overview.rows if row[1].text == "mild")
     cells = {name: cell.text for name, cell in zip(names, mild, strict=True)}
     assert cells["score: mean"] == "0.600"
     assert cells["score: accuracy"] == "0.800"
-    assert cells["sd over draws: accuracy"] == "0.000"
+    assert cells["sd over verdicts: accuracy"] == "0.000"
     assert cells["coverage (answers): judged %"] == "100.0%"
     samples = len(judged_run.samples)
-    assert (cells["how scored: draws"], cells["how scored: plain"]) == ("2", str(samples * 4))
+    assert (cells["how scored: verdicts"], cells["how scored: plain"]) == ("2", str(samples * 4))
     assert cells["unusable verdicts: missing"] == "0"
     assert "lexical counts shared words" in overview.note
     assert [row[0].text for row in by_category.rows] == sorted({s.example.label for s in judged_run.samples})
-    assert warnings(judges) == []
+    assert judge_warnings(judges) == []
 
 
 def test_judged_metrics_have_the_interval_of_their_scores_over_videos(judged_run: ScoredRun, use: Callable) -> None:
@@ -78,7 +78,7 @@ def test_judged_metrics_have_the_interval_of_their_scores_over_videos(judged_run
         assert (metric.low, metric.high) == pytest.approx((ends.low, ends.high))
         assert metric.low < metric.high
     assert any(group.metrics["mean"].low is not None for group in written.per_category.values())
-    overview = tables(labelled_judges([("student", [varied])]))[0]
+    overview = judge_tables(labelled_judges([("student", [varied])]))[0]
     assert any(note.startswith("[") for note in overview.rows[0][2].notes)
 
 
@@ -88,7 +88,7 @@ def test_a_judge_of_another_scale_is_shown_in_its_own(judged_run: ScoredRun) -> 
     rubric = mild.results.rubric.model_copy(update={"criteria": ["reasoning"]})
     metrics = {
         "reasoning": MetricValue(mean=3.25, std=None, repetitions=[3.25], low=3.0, high=3.5),
-        "spurious": metric([0.125]),
+        "spurious": metric_value([0.125]),
     }
     changed = {"method": "reasoning", "scale": 5.0, "tops": {"reasoning": 5.0}, "rubric": rubric, "metrics": metrics}
     parts = {"a": one_category(metrics), "b": one_category(metrics)}
@@ -96,14 +96,14 @@ def test_a_judge_of_another_scale_is_shown_in_its_own(judged_run: ScoredRun) -> 
     results = JudgedResults.model_validate({**mild.results.model_dump(), **changed, **groups})
     verdicts_ = {key: (SampleVerdict("reasoning", 0, 4.0, "ok", "", "sound"),) for key in mild.verdicts}
     judges = labelled_judges([("student", [replace(mild, results=results, verdicts=verdicts_)])])
-    overview, by_category, by_group = tables(judges)
+    overview, by_category, by_group = judge_tables(judges)
     assert by_group.title == "Judges by group: reasoning (0 to 5)"
     names = [f"{column.group}: {column.name}" for column in overview.columns[2:4]]
     assert names == ["score: reasoning (0 to 5)", "score: spurious"]
     assert [cell.text for cell in overview.rows[0][2:4]] == ["3.250", "0.125"]
     assert by_category.title == "Judges by category: reasoning (0 to 5)"
     assert by_category.rows[0][1].text == "3.250"
-    assert next(iter(verdicts(judges, "student", 99).values())) == (("mild, reasoning", "4 of 5: sound"),)
+    assert next(iter(judge_verdicts(judges, "student", 99).values())) == (("mild, reasoning", "4 of 5: sound"),)
 
 
 def one_category(metrics: dict[str, MetricValue]) -> CategoryMetrics:
@@ -113,13 +113,13 @@ def one_category(metrics: dict[str, MetricValue]) -> CategoryMetrics:
 def test_missing_verdicts_are_announced(judged_run: ScoredRun) -> None:
     log = next(judged_run.folder.glob("judges/mild-*")) / "verdicts.jsonl"
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
-    (warning,) = warnings(labelled_judges([("student", all_judged(judged_run))]))
+    (warning,) = judge_warnings(labelled_judges([("student", all_judged(judged_run))]))
     assert warning.startswith("student as judged by mild is incomplete:")
 
 
 def test_runs_without_judges_have_no_section(make_run: Callable, tmp_path: Path) -> None:
     run = score(make_run(VQA))
-    assert tables(labelled_judges([("student", all_judged(run))])) == ()
+    assert judge_tables(labelled_judges([("student", all_judged(run))])) == ()
     written, _ = write_report([run], tmp_path / "report", samples=2)
     assert "Judges" not in Page(written.read_text()).tables()
 
@@ -128,7 +128,7 @@ def test_verdicts_say_scores_of_all_draws_and_a_reason(make_run: Callable, use: 
     run = make_run(VQA, lambda example, seed: "Answer: cup", repetitions=1)
     use(ScriptedJudge(lambda _, draw: [Completion("?"), verdict(7, "why" * 100)][draw], name="mild"))
     judge(run, "mild", verdicts_per_answer=2)
-    tables = verdicts(labelled_judges([("student", all_judged(score(run)))]), "student", 10)
+    tables = judge_verdicts(labelled_judges([("student", all_judged(score(run)))]), "student", 10)
     lines = next(iter(tables.values()))
     assert lines[0] == ("mild, accuracy", "parse error, 7 of 10 (plain): whywhywhyw […]")
 

@@ -17,7 +17,7 @@ from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models import Completion, Request  # noqa: E402
 from barista_bench.models.dual_encoders.model import DualEncoder, pixels_key  # noqa: E402
-from barista_bench.models.dual_encoders.towers import spread  # noqa: E402
+from barista_bench.models.dual_encoders.towers import spread_indices  # noqa: E402
 from barista_bench.models.tiny import TEXT_TOKENS, make_tiny_clip  # noqa: E402
 from tests.models.dual_encoder_kit import CHOICES, CONFIG, ask, picture, request, scores  # noqa: E402
 from tests.models.transformers_kit import changing_tensors  # noqa: E402
@@ -261,7 +261,7 @@ def test_a_text_past_the_limit_is_cut_there_and_said_once(clip: DualEncoder, cap
 def test_a_video_model_spreads_what_it_takes_over_the_given_frames(encoders: dict[str, Path], count: int) -> None:
     encoder = DualEncoder.load(str(encoders["xclip"]))
     assert encoder.identity.settings["frames"] == VIDEO_FRAMES
-    taken = [list(range(count))[index] for index in spread(count, VIDEO_FRAMES)]
+    taken = [list(range(count))[index] for index in spread_indices(count, VIDEO_FRAMES)]
     whole, part = ask(encoder, request("a", range(count)), request("b", taken))
     assert scores(whole) == scores(part)
 

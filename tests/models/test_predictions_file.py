@@ -67,11 +67,11 @@ def test_an_answer_of_one_run_counts_for_its_seed_alone(tmp_path: Path) -> None:
     model = PredictionsModel.load(write(tmp_path, *rows), seeds_of=lambda name, run: {100 + run})
     first, second, third = ask(model, "a", 100, 101, 102)
     assert (first, third) == (Completion("first"), Completion("third"))
-    assert second == Failure("no prediction for this run of a in predictions:CaRe-Ego; it has runs 0, 2")
+    assert second == Failure("no prediction for this repetition of a in predictions:CaRe-Ego; it has 0, 2")
 
 
 def test_runs_without_a_way_to_tell_them_apart_and_files_for_other_examples_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="its lines name runs"):
+    with pytest.raises(ConfigError, match="its lines name repetitions"):
         PredictionsModel.load(write(tmp_path, {**GOOD, "repetition": 0}))
     with pytest.raises(DataError, match=r"none of its 1 examples is in the run, e\.g\. a"):
         PredictionsModel.load(write(tmp_path, GOOD), example_ids=["z"])

@@ -18,7 +18,7 @@ from barista_bench.runs.described import BoxFormatInfo, ModelInfo, Prices
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.costs import costs_of
 from barista_bench.runs.score.results import Breakdown, DatasetInfo, PromptsInfo, Results, SampleCoverage, Timing
-from barista_bench.runs.score.samples import ScoredSample, counted_samples, metric
+from barista_bench.runs.score.samples import ScoredSample, counted_samples, metric_value
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.stats.made import Bare
 
@@ -185,7 +185,7 @@ def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], na
         group = [s for s in scored if s.example.metadata["preparation"] == value]
         parts[value] = Breakdown(
             examples=len({s.example.example_id for s in group}),
-            metric=metric([cast("Any", task.aggregate(cast("Any", group))[task.primary])]),
+            metric=metric_value([cast("Any", task.aggregate(cast("Any", group))[task.primary])]),
         )
     return Results(
         barista_bench="0.1.0",
@@ -214,7 +214,7 @@ def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], na
         prompts=PromptsInfo(version=1, sha256="0" * 64, wording="ours v1"),
         primary=task.primary,
         metrics={
-            key: metric([cast("float", d[key]) for d in details])
+            key: metric_value([cast("float", d[key]) for d in details])
             for key, v in details[0].items()
             if isinstance(v, float)
         },

@@ -16,8 +16,8 @@ from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.breakdowns import KeyGroups
 from barista_bench.reporting.leaderboard import TaskStanding
 from barista_bench.reporting.pictures import LARGE, LEAST
-from barista_bench.reporting.provenance import data_digest, provenance
-from barista_bench.reporting.questions import answers
+from barista_bench.reporting.provenance import data_digest, report_provenance
+from barista_bench.reporting.questions import answer_questions
 from barista_bench.reporting.view import Section, build_report
 from barista_bench.runs.score.results import Breakdown, MetricValue
 from barista_bench.runs.score.scoring import ScoredRun
@@ -104,7 +104,7 @@ def test_without_a_model_no_question_is_answered() -> None:
 
 def test_the_commonest_failure_and_the_weakest_group_lead_to_their_samples() -> None:
     groups = KeyGroups("kind", {"a": of(5, one=0.25), "b": of(4, one=0.75), "c": of(1, one=0.0)}, 0)
-    cells = answers(TaskStanding("garden / fruit", {"one": answering("one", "apple")}), Analyses(), groups)
+    cells = answer_questions(TaskStanding("garden / fruit", {"one": answering("one", "apple")}), Analyses(), groups)
     assert (cells[5].text, cells[5].extra) == ("kind: a", "0.250")
     assert cells[5].query == (("key", "kind"), ("value", "a"), ("model", "one"))
     assert cells[5].notes == ("micro F1 by kind: 0.250 for a, against 0.750 for b and 0.667 for all examples.",)
@@ -127,7 +127,7 @@ def test_the_head_of_a_report_says_what_its_metrics_are_of(tmp_path: Path) -> No
         lines = [f'{{"seconds": {{}}, "ended": "{day}T10:00:00+00:00"}}' for day in days]
         (tmp_path / name / "sessions.jsonl").write_text("\n".join(["{}", '{"seconds": {}}', *lines]))
     runs = [replace(answering(name, "apple"), folder=tmp_path / name) for name in ("a", "b")]
-    made = provenance([TaskStanding("garden / fruit", {"a": runs[0], "b": runs[1]})])
+    made = report_provenance([TaskStanding("garden / fruit", {"a": runs[0], "b": runs[1]})])
     assert made.line == (
         "garden, data 0123456789ab · 10 videos, 10 examples, 40 answers · 1 frame · release protocol · "
         "prompts ours v1 · temperature 0.7, at most 64 tokens, 2 repetitions · barista_bench 0.1.0 · "

@@ -83,7 +83,7 @@ def test_what_the_order_decides_is_read_from_the_metric() -> None:
 
 
 def test_scores_of_a_group_are_each_models_mean_over_its_scored_samples(tasks: list[all_tasks.TaskRuns]) -> None:
-    (table,) = all_tasks.by_group(tasks)
+    (table,) = all_tasks.group_tables(tasks)
     cells = {(row[0].text, row[1].text): row[2] for row in table.rows}
     for label, run in tasks[0][1].items():
         expected = group_scores(run, "moka")
@@ -98,7 +98,7 @@ def test_the_mean_over_models_weighs_each_model_once_and_leaves_baselines_out() 
         "whole": made_run(examples, name="whole", statuses=[Status.OK], answer="apple, pear", folder="b"),
         "chance": made_run(examples, name="chance", statuses=[Status.OK], answer="plum", folder="c"),
     }
-    (table,) = all_tasks.by_group([("garden / fruit", runs)])
+    (table,) = all_tasks.group_tables([("garden / fruit", runs)])
     row = next(row for row in table.rows if [cell.text for cell in row[:2]] == ["moka", all_tasks.ALL_MODELS])
     means = [sum(scores) / len(scores) for scores in (group_scores(runs[name], "moka") for name in ("mixed", "whole"))]
     assert row[2].text == f"{sum(means) / 2:.3f}"
@@ -108,7 +108,7 @@ def test_the_mean_over_models_weighs_each_model_once_and_leaves_baselines_out() 
 
 
 def test_tokens_are_means_over_samples(tasks: list[all_tasks.TaskRuns]) -> None:
-    table = all_tasks.tokens(tasks)
+    table = all_tasks.tokens_table(tasks)
     assert table is not None
     assert texts(table) == [["garden / fruit", "100", "10", "100", "10"], ["garden / more", "100", "10", "–", "–"]]
 
@@ -120,12 +120,12 @@ def edge(source: str, target: str) -> PropagationEdge:
 
 
 def test_propagation_is_a_row_a_pair_of_tasks_rank_agreement_has_no_diagonal_and_metrics_show_intervals() -> None:
-    table = diagnosis.propagation(PropagationGraph("m", ("see", "name"), (edge("see", "name"),)))
+    table = diagnosis.propagation_table(PropagationGraph("m", ("see", "name"), (edge("see", "name"),)))
     assert texts(table) == [["see", "name", "9", "10", "3", "0.800", "0.200", "4", "1", "1", "4"]]
     assert table.rows[0][2].notes == ("[2, 40]",)
     means, tau = ((0.1, 0.2), (0.3, 0.4), (0.5, 0.6)), ((1.0, -1 / 3), (-1 / 3, 1.0))
     agreement = RankAgreement(("see", "name"), ("a", "b", HOSTILE), means, tau)
-    assert texts(diagnosis.agreement(agreement)) == [["see", "–", "−0.33"], ["name", "−0.33", "–"]]
+    assert texts(diagnosis.agreement_table(agreement)) == [["see", "–", "−0.33"], ["name", "−0.33", "–"]]
     assert metric_cell(MetricValue(mean=0.5, std=None, repetitions=[0.5], low=0.4, high=0.61)).notes == (
         "[0.400, 0.610]",
     )
@@ -154,12 +154,12 @@ def failed(model: str, kinds: Sequence[tuple[str, int]]) -> tuple[str, list[Fail
 
 
 def test_failures_stand_in_the_order_of_the_vocabulary_and_lead_to_their_samples() -> None:
-    table = diagnosis.failures([failed("a", [("hallucinated", 3), ("missed", 1)]), failed("b", [("format", 2)])])
+    table = diagnosis.failures_table([failed("a", [("hallucinated", 3), ("missed", 1)]), failed("b", [("format", 2)])])
     assert table is not None
     assert [row[0] for row in texts(table)] == ["format", "missed", "hallucinated"]
     assert texts(table)[2][2:] == ["30.0%", "–"]
     assert table.rows[2][2] == Cell("30.0%", "3×", bar=Bar(0.3), query=(("failure", "hallucinated"), ("model", "a")))
-    assert diagnosis.failures([failed("a", [])]) is None
+    assert diagnosis.failures_table([failed("a", [])]) is None
 
 
 def test_neighbours_are_compared_and_what_cannot_be_is_named() -> None:

@@ -20,7 +20,7 @@ from barista_bench.core.example import Status
 from barista_bench.core.task import Example, FrameRef, Prediction, Task
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
-from barista_bench.reporting.tables import coverage
+from barista_bench.reporting.tables import coverage_table
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.box_fit import KNOWN_FORMATS, box_fit
 from barista_bench.runs.score.results import FEWEST_BOXES, BoxFit, read_results
@@ -257,6 +257,6 @@ def test_score_and_report_name_the_flag_and_count_what_was_dropped(wrong_run: Pa
     page, text = ((tmp_path / "report" / name).read_text(encoding="utf-8") for name in ("report.html", "report.md"))
     assert "--box-format xyxy/1" in page
     assert "--box-format xyxy/1" in text
-    table = to_markdown(coverage([("model", results)]))
+    table = to_markdown(coverage_table([("model", results)]))
     assert "entries of answers: dropped" in table[0]
     assert table[2].endswith(" **12** |")

@@ -11,7 +11,7 @@ from barista_bench.cli import commands as cli
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, check_settings, resolve
+from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, check_settings, resolve_settings
 
 NEEDED = {"data": "barista", "model": "oracle", "out": "runs/x"}
 OTHERS = {
@@ -34,9 +34,9 @@ def test_file_environment_and_keywords_mean_the_same(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text("\n".join(f"{name}: {value}" for name, value in (NEEDED | OTHERS).items()))
     environment = {f"{ENVIRONMENT_PREFIX}{name.upper()}": value for name, value in (NEEDED | OTHERS).items()}
-    from_file = resolve(RunConfig, {}, file=file, environment={})
-    assert from_file == resolve(RunConfig, {}, environment=environment)
-    assert from_file == resolve(RunConfig, NEEDED | OTHERS, environment={})
+    from_file = resolve_settings(RunConfig, {}, file=file, environment={})
+    assert from_file == resolve_settings(RunConfig, {}, environment=environment)
+    assert from_file == resolve_settings(RunConfig, NEEDED | OTHERS, environment={})
     assert from_file.task == ("grounding", "relations")
     assert (from_file.repetitions, from_file.limit, from_file.batch_size) == (5, 7, "auto")
     assert from_file.box_format == BoxFormat("yxyx", 1000)
@@ -52,7 +52,7 @@ def test_flags_mean_the_same_as_keywords(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("barista_bench.runs.ask.runner.run_config", caught)
     flags = [part for name, value in OTHERS.items() if name != "trust_remote_code" for part in (_flag(name), value)]
     CliRunner().invoke(cli.app, ["run", "barista", "--out", "runs/x", "--trust-remote-code", "--no-progress", *flags])
-    assert seen == [resolve(RunConfig, NEEDED | OTHERS, environment={})]
+    assert seen == [resolve_settings(RunConfig, NEEDED | OTHERS, environment={})]
 
 
 def _flag(name: str) -> str:
@@ -69,7 +69,7 @@ def test_every_field_is_a_flag_with_a_help_text() -> None:
 def test_a_keyword_goes_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text("repetitions: 1\nlimit: 1\nmodel: chance\n")
-    config = resolve(
+    config = resolve_settings(
         RunConfig,
         {"data": "barista", "out": "runs/x", "repetitions": 3},
         file=file,
@@ -86,7 +86,7 @@ def test_an_unknown_setting_is_an_error_that_names_the_nearest(where: str, tmp_p
     environment = {f"{ENVIRONMENT_PREFIX}MAX_NEW_TOKEN": "5"} if where == "environment" else {}
     keywords = {"max_new_token": 5} if where == "keyword" else {}
     with pytest.raises(ConfigError, match=r"max_new_token.*nearest is 'max_new_tokens'"):
-        resolve(RunConfig, NEEDED | keywords, file=file, environment=environment)
+        resolve_settings(RunConfig, NEEDED | keywords, file=file, environment=environment)
 
 
 UNUSABLE: dict[str, tuple[object, ...]] = {
@@ -132,7 +132,7 @@ def test_a_run_file_that_is_none_is_refused(content: str, tmp_path: Path) -> Non
     file = tmp_path / "run.yaml"
     file.write_text(content)
     with pytest.raises(ConfigError, match=r"run\.yaml"):
-        resolve(RunConfig, NEEDED, file=file, environment={})
+        resolve_settings(RunConfig, NEEDED, file=file, environment={})
 
 
 def test_a_setting_that_stands_in_a_run_file_twice_is_refused(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_setting_that_stands_in_a_run_file_twice_is_refused(tmp_path: Path) ->
     for content in ("repetitions: 1\nlimit: 2\n'repetitions': 3\n", "extra_body: {seed: 1, seed: 2}\n"):
         file.write_text(content)
         with pytest.raises(ConfigError, match=r"run\.yaml.*'(repetitions|seed)' appears here twice(.|\n)*Fix"):
-            resolve(RunConfig, NEEDED, file=file, environment={})
+            resolve_settings(RunConfig, NEEDED, file=file, environment={})
 
 
 SECRET = "sk-not-to-be-seen"
@@ -182,7 +182,7 @@ def test_huge_values_are_refused_in_few_words(setting: dict[str, object]) -> Non
 @pytest.mark.parametrize("value", ["[" * 100_000, '{"a":' * 100_000, '{"a": ' + "9" * 5000 + "}", "{"])
 def test_an_extra_body_in_the_environment_that_is_no_json_is_a_setting_that_cannot_be_used(value: str) -> None:
     with pytest.raises(ConfigError, match=r"extra_body: .*Fix"):
-        resolve(RunConfig, NEEDED, environment={f"{ENVIRONMENT_PREFIX}EXTRA_BODY": value})
+        resolve_settings(RunConfig, NEEDED, environment={f"{ENVIRONMENT_PREFIX}EXTRA_BODY": value})
 
 
 def test_generation_settings_reach_the_model_whole() -> None:

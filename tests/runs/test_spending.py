@@ -13,7 +13,7 @@ from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.errors import BudgetError, ConfigError
 from barista_bench.models.base import Completion, GenerationConfig, Request
 from barista_bench.models.served.requests import estimated_input_tokens
-from barista_bench.runs.ask.answers import Spending, Tokens, logged_tokens
+from barista_bench.runs.ask.answers import Spending, TokenCounts, logged_tokens
 from barista_bench.runs.ask.config import SpendingSettings
 from barista_bench.runs.described import Prices, read_prices
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
@@ -81,7 +81,7 @@ def test_a_run_that_was_stopped_and_went_on_equals_one_that_was_not(
         stopped_after = len(server.calls) - whole
         taken = logged_tokens([tmp_path / "parts/samples.jsonl"], [])
         assert 0 < stopped_after < whole
-        assert taken == Tokens(100 * stopped_after, 21 * stopped_after, 40 * stopped_after)
+        assert taken == TokenCounts(100 * stopped_after, 21 * stopped_after, 40 * stopped_after)
         assert taken.total <= bounds.get("max_tokens_total", taken.total)
         assert PRICES.cost(*taken) <= bounds.get("max_cost", 1)
         with pytest.raises(BudgetError):  # what was spent counts at the next start
@@ -140,7 +140,7 @@ def test_a_sample_of_several_steps_is_spent_once(tmp_path: Path) -> None:
             steps.append(record(0, tokens))
             steps.append(record(1, tokens))
         samples.append(record(0, 30))
-    assert logged_tokens([tmp_path / "samples.jsonl"], [tmp_path / "steps.jsonl"]) == Tokens(60, 6, 0)
+    assert logged_tokens([tmp_path / "samples.jsonl"], [tmp_path / "steps.jsonl"]) == TokenCounts(60, 6, 0)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.cli.commands import app
-from barista_bench.generate.generator import collect_offers
+from barista_bench.generate.generator import pool_candidates
 from barista_bench.generate.tog_bench.family import ToGBenchFamily
 from barista_bench.scene_graph import SceneGraph, scene_graph, validate
 from barista_bench.scene_graph.domain import load_domain
@@ -153,7 +153,7 @@ def test_the_work_a_video_does_not_grow_with_their_number(tmp_path: Path, monkey
     assert len(validate(tmp_path).videos) == 3
     assert looked == [tmp_path]
     looked.clear()
-    collect_offers(SceneGraph(tmp_path), {"tog_bench": ToGBenchFamily(load_domain())}, per_subtask=1, seed=0)
+    pool_candidates(SceneGraph(tmp_path), {"tog_bench": ToGBenchFamily(load_domain())}, per_subtask=1, seed=0)
     assert looked == [tmp_path]
 
 

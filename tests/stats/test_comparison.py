@@ -12,10 +12,10 @@ from scipy.stats import permutation_test
 
 from barista_bench.cli.results_commands import comparison_line
 from barista_bench.core.example import Status
-from barista_bench.core.statistics import holm
+from barista_bench.core.statistics import adjust_p_values
 from barista_bench.core.task import Scored
 from barista_bench.errors import DataError, TaskError
-from barista_bench.reporting.diagnosis import comparisons as comparisons_table
+from barista_bench.reporting.diagnosis import comparisons_table as comparisons_table
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import (
     baseline_gaps,
@@ -114,7 +114,7 @@ def test_all_pairs_of_all_tasks_are_corrected_together(runs_of: Callable[..., li
         for task in ("relations", "activity")
         for pair in (("strong", "fair"), ("strong", "weak"), ("fair", "weak"))
     ]
-    assert [c.p_adjusted for c in comparisons] == holm([c.p_value for c in comparisons])
+    assert [c.p_adjusted for c in comparisons] == adjust_p_values([c.p_value for c in comparisons])
 
 
 def test_only_what_both_finished_is_compared_and_counted(scored: Runs) -> None:
@@ -197,7 +197,7 @@ def test_runs_in_different_wording_are_never_compared(scored: Runs) -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_never_lowers_a_p_value_and_keeps_their_order(p_values: list[float]) -> None:
-    adjusted = holm(p_values)
+    adjusted = adjust_p_values(p_values)
     assert all(p <= q <= 1 for p, q in zip(p_values, adjusted, strict=True))
     order = np.argsort(p_values, kind="stable")
     assert (np.diff(np.array(adjusted)[order]) >= 0).all()

@@ -14,7 +14,7 @@ from barista_bench.reporting.view import build_report
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.stats import cross_propagation, fact_answers, fact_consistency
-from barista_bench.stats.propagation import NEAR, ObjectError, Place, edge_of, object_errors, shared_errors
+from barista_bench.stats.propagation import NEAR, ObjectError, ObjectKey, edge_of, object_errors, shared_errors
 from tests.conftest import MadeOnce
 from tests.five_benchmarks import run_model, write_data
 
@@ -57,7 +57,7 @@ def test_the_interval_holds_1_where_the_errors_are_dealt_at_random(blind: list[S
         assert held >= 180
 
 
-def dealt(errors: dict[Place, list[ObjectError]], seed: int) -> dict[Place, list[ObjectError]]:
+def dealt(errors: dict[ObjectKey, list[ObjectError]], seed: int) -> dict[ObjectKey, list[ObjectError]]:
     """The same answers, with the errors of each video dealt to its objects at random."""
     by_video: dict[str, list[bool]] = defaultdict(list)
     for (_, video_id, _), rows in errors.items():

@@ -16,7 +16,7 @@ from barista_bench.judging.cross import CrossJudge, SampleAgreement
 from barista_bench.judging.cross_text import answer_agreement
 from barista_bench.plots import draw, label, labels, save
 from barista_bench.reporting import FIGURE_FOLDER, TABLE_FOLDER, write_report
-from barista_bench.reporting.figures import OTHER, UNREAD, confusion, figures_of, score_and_costs
+from barista_bench.reporting.figures import OTHER, UNREAD, confusion_table, figures_of, score_and_costs
 from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Cell, Drawing, Ranged, Table, chart, to_csv
@@ -139,7 +139,7 @@ def test_scores_stand_over_what_the_answers_took(scored: Runs) -> None:
 
 def test_a_confusion_counts_each_sample_of_a_class_once(scored: Runs) -> None:
     run = scored["fair", "activity"]
-    table = confusion("fair", run)
+    table = confusion_table("fair", run)
     assert table is not None
     right = sum(row[1 + at].value for at, row in enumerate(table.rows))  # type: ignore[misc]
     counted: list[Any] = [value for row in table.values for value in row[1:]]
@@ -148,7 +148,7 @@ def test_a_confusion_counts_each_sample_of_a_class_once(scored: Runs) -> None:
     assert table.heads[-2:] == (OTHER, UNREAD)
     unread = sum(row[-1].value for row in table.rows)  # type: ignore[misc]
     assert unread == run.results.coverage.scored - run.results.coverage.answered > 0
-    assert confusion("fair", scored["fair", "relations"]) is None
+    assert confusion_table("fair", scored["fair", "relations"]) is None
 
 
 @pytest.mark.full

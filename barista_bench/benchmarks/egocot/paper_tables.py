@@ -1,7 +1,7 @@
 """Counterparts of the two leaderboards on EgoCoT-Bench's page, with scores of checked claims and set statistics.
 
-The set statistics correspond to the paper's figure 2. Scores are means over runs. Accuracy and fractions range from 0
-to 1. R ranges from 0 to 5, as published.
+The set statistics correspond to the paper's figure 2. Scores are means over repetitions. Accuracy and fractions range
+from 0 to 1. R ranges from 0 to 5, as published.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     cot_models = [(model, model.task) for model in samples if isinstance(model.task, Cot) and model.repetitions]
     if not cot_models:
         return []
-    metrics = {m.model: [task.statistics(run).published_metrics() for run in m.repetitions] for m, task in cot_models}
+    metrics = {
+        m.model: [task.statistics(samples).published_metrics() for samples in m.repetitions] for m, task in cot_models
+    }
     judged_models = [(model, judge) for model, _ in cot_models for judge in sorted(model.judge_scores)]
     tables: list[Table] = [_accuracy_table(metrics), _accuracy_chart(metrics), _claims_table(metrics)]
     if judged_models:
@@ -116,12 +118,14 @@ def _reasoning_table(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table
         scores = model.judge_scores[judge]
         repetitions = [
             egocot_reasoning(
-                [scores.get(sample_name(sample.example.example_id, number)) for sample in run],
-                [_is_right(sample) for sample in run],
-                [CotMetadata.of(sample.example).subtask for sample in run],
-                empty_reasoning=[not (sample.prediction and sample.prediction.value["reasoning"]) for sample in run],
+                [scores.get(sample_name(sample.example.example_id, repetition)) for sample in answers],
+                [_is_right(sample) for sample in answers],
+                [CotMetadata.of(sample.example).subtask for sample in answers],
+                empty_reasoning=[
+                    not (sample.prediction and sample.prediction.value["reasoning"]) for sample in answers
+                ],
             )
-            for number, run in enumerate(model.repetitions)
+            for repetition, answers in enumerate(model.repetitions)
         ]
         cells: list[Value] = []
         for path in ((), *(("per_group", group) for group in GROUPS)):
@@ -143,13 +147,13 @@ def _agreement_table(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table
         "Judge and evidence: do they call the same right answers spurious?",
         ("model", "judge", "n", "by the judge", "by the evidence", "by both", "phi", "kappa"),
         ((model.model, judge, *judge_and_evidence(model, judge)) for model, judge in judged_models),
-        "Of the right answers, pooled over runs. The two look at different things: a judge at logic and wording, the "
-        "evidence at facts; a low agreement is no fault of either.",
+        "Of the right answers, pooled over repetitions. The two look at different things: a judge at logic and "
+        "wording, the evidence at facts; a low agreement is no fault of either.",
     )
 
 
 def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
-    """Return the agreement of a judge and the evidence on a model's right answers, over all its runs.
+    """Return the agreement of a judge and the evidence on a model's right answers, over all its repetitions.
 
     Raises TypeError if the samples are not of `egocot/cot`.
     """
@@ -179,11 +183,11 @@ def _pairs(
 
     Answers without both verdicts are left out.
     """
-    for number, run in enumerate(repetitions):
-        for sample in run:
+    for repetition, answers in enumerate(repetitions):
+        for sample in answers:
             # Without a rationale, the judge's rule gives 0, and the evidence has no claim to contradict.
             if sample.prediction and _is_right(sample) and sample.prediction.value["reasoning"]:
-                score = scores.get(sample_name(sample.example.example_id, number))
+                score = scores.get(sample_name(sample.example.example_id, repetition))
                 if score is not None:
                     yield score <= SPURIOUS_AT, task.check(sample.example, sample.prediction).is_contradicted
 

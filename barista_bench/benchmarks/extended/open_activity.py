@@ -36,7 +36,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Inputs, SkippedExample
 from barista_bench.core.model_samples import ModelSamples
-from barista_bench.core.options import Option, protocol, rules_of
+from barista_bench.core.options import Option, protocol_option, rules_of
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.resampling import DIFFERENCE, ratio_interval
 from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction
@@ -63,7 +63,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
     answer_note = "the activity in own words"
     options: ClassVar[Mapping[str, Option]] = {
         **NamedActivityTask.options,
-        **protocol([rule for rule in rules_of(Activity.options) if rule.changes in ("examples", "scores")]),
+        **protocol_option([rule for rule in rules_of(Activity.options) if rule.changes in ("examples", "scores")]),
     }
 
     inputs_type = OpenActivityInputs
@@ -146,8 +146,8 @@ def paper_tables(models: Sequence[ModelSamples]) -> list[Table]:
     rows = [row for row in starmap(_gap_row, pairs) if row]
     columns = ("model", "clips", "multiple choice", "own words", "gap")
     note = (
-        "Accuracy on the same clips, mean over runs; the gap is what multiple choice adds. Names are compared as the "
-        "option matcher of open_activity says. 95% intervals over videos."
+        "Accuracy on the same clips, mean over repetitions; the gap is what multiple choice adds. Names are compared "
+        "as the option matcher of open_activity says. 95% intervals over videos."
     )
     return [Table.of("Activities by multiple choice and in own words", columns, rows, note)] if rows else []
 
@@ -169,7 +169,7 @@ def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, flo
 
 
 def _clip_accuracy(model: ModelSamples) -> dict[str, float]:
-    """Return the accuracy on each clip, averaged over runs."""
+    """Return the accuracy on each clip, averaged over repetitions."""
     scores = defaultdict(list)
     for samples in model.repetitions:
         accuracy = model.task.statistics(samples).scores()["accuracy"].tolist()

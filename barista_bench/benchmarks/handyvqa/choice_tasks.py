@@ -47,7 +47,7 @@ from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Floats, Metrics, Row, SampleStatistics, Sums, SumStatistics, fraction
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Scored
 from barista_bench.metrics.choice_accuracy.inputs import handyvqa_letters
-from barista_bench.metrics.choice_accuracy.multiple import drawn_average_precision
+from barista_bench.metrics.choice_accuracy.multiple import resampled_average_precision
 
 RELEASED, PLAIN = "released", "plain"
 READING = Option(
@@ -411,7 +411,7 @@ class RankedOptions(SampleStatistics):
         question_of_option = np.repeat(np.arange(self.size), [len(question.correct) for question in self._questions])
         batch = max(1, CELLS // len(question_of_option))
         parts = [weights[start : start + batch, question_of_option] for start in range(0, len(weights), batch)]
-        return np.concatenate([drawn_average_precision(correct, ranks, part) for part in parts])
+        return np.concatenate([resampled_average_precision(correct, ranks, part) for part in parts])
 
 
 def _ranked_question(sample: Scored) -> AnsweredQuestion:

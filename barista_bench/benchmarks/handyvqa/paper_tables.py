@@ -26,7 +26,7 @@ from barista_bench.benchmarks.handyvqa.segmentation import SegmentationTarget
 from barista_bench.benchmarks.kinds.masks import frame_masks
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.options import OptionValue
-from barista_bench.core.resampling import ResampledRun, metric_interval, metrics_of_units
+from barista_bench.core.resampling import ResampledRepetition, metric_interval, metrics_of_units
 from barista_bench.core.task import Example
 from barista_bench.scene_graph import Rle, decode_mask
 from barista_bench.tables import Ranged, Table, Value, chart, words
@@ -41,11 +41,12 @@ class ScoredTask:
     """One task of one model. The samples are compared with the reference once."""
 
     samples: ModelSamples
-    repetitions: tuple[ResampledRun, ...]
+    repetitions: tuple[ResampledRepetition, ...]
 
     @classmethod
     def of(cls, samples: ModelSamples) -> ScoredTask:
-        return cls(samples, tuple(ResampledRun.of(samples.task, run, samples.model) for run in samples.repetitions))
+        of = (ResampledRepetition.of(samples.task, answers, samples.model) for answers in samples.repetitions)
+        return cls(samples, tuple(of))
 
     @cached_property
     def metrics(self) -> RangedMetrics:
@@ -54,7 +55,7 @@ class ScoredTask:
     @cached_property
     def settings(self) -> dict[str, OptionValue]:
         """Return the settings that differ from the default, by name, and the largest number of `frames`, if known."""
-        counts = [sample.example.metadata.get("n_frames") for run in self.samples.repetitions for sample in run]
+        counts = [sample.example.metadata.get("n_frames") for answers in self.samples.repetitions for sample in answers]
         most = max((count for count in counts if isinstance(count, int)), default=None)
         task = self.samples.task
         changed = {name: value for name, value in task.chosen.items() if value != task.options[name].default}
@@ -75,15 +76,15 @@ class ScoredTask:
 
     def by_option_count(self) -> dict[int, ScoredTask]:
         """Return the samples by the number of options of the question, fewest first. Only numbers that occur in every
-        run are included.
+        repetition are included.
         """
         positions: dict[int, list[list[int]]] = defaultdict(lambda: [[] for _ in self.repetitions])
-        for number, run in enumerate(self.samples.repetitions):
-            for index, sample in enumerate(run):
-                positions[len(options_of(sample.example))][number].append(index)
+        for repetition, answers in enumerate(self.samples.repetitions):
+            for index, sample in enumerate(answers):
+                positions[len(options_of(sample.example))][repetition].append(index)
         return {
             count: ScoredTask(
-                self.samples, tuple(run.subset(index) for run, index in zip(self.repetitions, group, strict=True))
+                self.samples, tuple(one.subset(indices) for one, indices in zip(self.repetitions, group, strict=True))
             )
             for count, group in sorted(positions.items())
             if all(group)
@@ -91,11 +92,11 @@ class ScoredTask:
 
 
 def mean_metrics(tasks: Sequence[ScoredTask]) -> RangedMetrics:
-    """Return the scores common to all tasks, with intervals: means over the runs of a task, then over tasks."""
-    repetitions = [run for task in tasks for run in task.repetitions]
-    if not repetitions or not all(run.units for run in repetitions):
+    """Return the scores common to all tasks, with intervals: means over the repetitions of a task, then over tasks."""
+    repetitions = [repetition for task in tasks for repetition in task.repetitions]
+    if not repetitions or not all(repetition.units for repetition in repetitions):
         return {}
-    units = sorted({unit for run in repetitions for unit in run.units})
+    units = sorted({unit for repetition in repetitions for unit in repetition.units})
     by_task = [metrics_of_units(task.repetitions, units) for task in tasks]
     means: RangedMetrics = {}
     for name in by_task[0]:

@@ -26,13 +26,13 @@ KEY_OBJECTS = 12
 """Maximum number of key objects per scene, as in table 7."""
 
 PublishedMetrics: TypeAlias = Mapping[str, Any]
-"""The published statistics of one run: scores, and tables by group."""
+"""The published statistics of one repetition: scores, and tables by group."""
 Rows: TypeAlias = list[tuple[Value, ...]]
 
 
 def paper_tables(models: Sequence[ModelSamples]) -> Sequence[Table]:
     """Return tables 1, 2, 4, 5 and 8 and figures 3 to 6 of the paper, and the sweep of the recognition threshold."""
-    tasks = [(model, model.task, [run for run in model.repetitions if run]) for model in models]
+    tasks = [(model, model.task, [answers for answers in model.repetitions if answers]) for model in models]
     answered_repetitions = [
         (model.model, task, repetitions)
         for model, task, repetitions in tasks
@@ -41,14 +41,14 @@ def paper_tables(models: Sequence[ModelSamples]) -> Sequence[Table]:
     if not answered_repetitions:
         return []
     by_model = {
-        name: [task.statistics(run).published_metrics() for run in repetitions]
+        name: [task.statistics(answers).published_metrics() for answers in repetitions]
         for name, task, repetitions in answered_repetitions
     }
     examples = {
         s.example.example_id: s.example
         for _, _, repetitions in answered_repetitions
-        for run in repetitions
-        for s in run
+        for answers in repetitions
+        for s in answers
     }
     return [
         _metrics_table(by_model, "Table 1: task level", _levels("T-", "T-Acc")),
@@ -95,7 +95,7 @@ def _task_kind(example: Example) -> str:
 def _duration_chart(models: Mapping[str, Sequence[PublishedMetrics]]) -> Table:
     series: dict[str, dict[str, float]] = {}
     for model, repetitions in models.items():
-        bins = sorted({name for run in repetitions for name in run["by_duration"]}, key=group_order)
+        bins = sorted({name for metrics in repetitions for name in metrics["by_duration"]}, key=group_order)
         for name in _MEAN_OVERLAPS:
             means = [(group, mean_of_repetitions(repetitions, "by_duration", group, name)) for group in bins]
             series[f"{model}: {name}"] = {group: mean for group, mean in means if mean is not None}
@@ -118,9 +118,9 @@ def _sweep_charts(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]
 
 
 def _metrics_at(threshold: float, repetitions: Sequence[tuple[Scored, ...]], task: TSTVG) -> list[PublishedMetrics]:
-    """Return the scores of each run at another threshold."""
+    """Return the scores of each repetition at another threshold."""
     rules = replace(task.rules, recogniser=replace(task.rules.recogniser, threshold=threshold))
-    return [statistics_of(run, rules).published_metrics() for run in repetitions]
+    return [statistics_of(answers, rules).published_metrics() for answers in repetitions]
 
 
 def _set_count_tables(examples: Sequence[Example]) -> list[Table]:

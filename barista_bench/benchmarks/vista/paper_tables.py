@@ -61,9 +61,9 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
 def set_means(samples: Sequence[ModelSamples]) -> pd.DataFrame:
     """Return a row per problem set and model, in the order of the paper: by environment, level, theme.
 
-    `f1` and `majority` (the baseline's score) are means over runs. A model that saw several numbers of frames counts as
-    several models, with different values of `name`, in the order of `at`. Each model has a set once, even if several
-    tasks ask for the set.
+    `f1` and `majority` (the baseline's score) are means over repetitions. A model that saw several numbers of frames
+    counts as several models, with different values of `name`, in the order of `at`. Each model has a set once, even if
+    several tasks ask for the set.
     """
     import pandas as pd
 
@@ -71,8 +71,8 @@ def set_means(samples: Sequence[ModelSamples]) -> pd.DataFrame:
     numbers: dict[tuple[str, int], int] = {}
     for item in samples:
         repetitions: defaultdict[str, list[MatchedSet]] = defaultdict(list)
-        for run in item.repetitions:
-            for matched_set in MatchedSets.of(run, str(item.task.chosen["standardise"])).sets:
+        for answers in item.repetitions:
+            for matched_set in MatchedSets.of(answers, str(item.task.chosen["standardise"])).sets:
                 repetitions[matched_set.set_id].append(matched_set)
         for set_id, sets_of_repetitions in repetitions.items():
             scores = [(s.f1, s.majority) for s in sets_of_repetitions if s.f1 is not None and s.majority is not None]

@@ -130,7 +130,7 @@ class VistaFamily(Family):
                 phrases[index] = self.words.action_on_it(actions_in_words[index])
         return Phrases(phrases)
 
-    def offer(
+    def collect_candidates(
         self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
         """Return clips of level 1, one per description, and complete sets of higher levels.

@@ -30,9 +30,9 @@ from barista_bench.media.video.opening import (
     REDOWNLOAD,
     Orientation,
     Stamp,
+    error_line,
     open_video,
     orientation_of,
-    reason,
 )
 
 Ticks = NDArray[np.int64]
@@ -157,7 +157,7 @@ def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> 
             packets.pts.append(packet.pts)
             packets.displayed.append(not packet.is_discard)
     except AV_ERRORS as error:
-        raise VideoError(_truncation_text(name, len(packets.pts), stream.frames, f" ({reason(error)})")) from error
+        raise VideoError(_truncation_text(name, len(packets.pts), stream.frames, f" ({error_line(error)})")) from error
     return packets
 
 
@@ -237,7 +237,7 @@ def _first_frame(
         for frame in container.decode(stream):
             return _shape_of(frame, name)
     except (*AV_ERRORS, StopIteration) as error:
-        raise VideoError(f"{name}: frame 0 {_UNDECODABLE} ({reason(error)}). Fix: {REMUX}") from error
+        raise VideoError(f"{name}: frame 0 {_UNDECODABLE} ({error_line(error)}). Fix: {REMUX}") from error
     raise VideoError(f"{name}: no frame can be decoded. Fix: {REMUX}")
 
 
@@ -259,7 +259,7 @@ def _scan(name: str) -> VideoIndex:
                 times.append(frame.pts)
         except AV_ERRORS as error:
             what = f"frame {len(times)} {'cannot be decoded' if times else _UNDECODABLE}"
-            text = f"{name}: {what} ({reason(error)}). Fix: {REDOWNLOAD}"
+            text = f"{name}: {what} ({error_line(error)}). Fix: {REDOWNLOAD}"
             raise VideoError(text) from error
         if shape is None:
             raise VideoError(f"{name}: it holds no frame that can be decoded. Fix: {REDOWNLOAD}")

@@ -87,7 +87,7 @@ def open_video(name: str, *, probe: bool = False) -> tuple[InputContainer, Video
     except AV_ERRORS as error:
         if not probe:
             return open_video(name, probe=True)
-        raise VideoError(f"{name}: not a readable video ({reason(error)}). Fix: {REDOWNLOAD}") from error
+        raise VideoError(f"{name}: not a readable video ({error_line(error)}). Fix: {REDOWNLOAD}") from error
     with ExitStack() as stack:
         stack.callback(container.close)
         stream = _video_stream(container, name)
@@ -130,7 +130,7 @@ def track_note(name: str) -> str | None:
         )
 
 
-def reason(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """Return one short line about an error of FFmpeg or of the system."""
     return str(getattr(error, "strerror", None) or first_line(error))
 

@@ -29,7 +29,7 @@ from barista_bench.errors import VideoError
 from barista_bench.media.video.frame_folder import REMUX
 from barista_bench.media.video.frame_reader import Deliver, FrameReader
 from barista_bench.media.video.index import VideoIndex
-from barista_bench.media.video.opening import AV_ERRORS, open_video, reason
+from barista_bench.media.video.opening import AV_ERRORS, error_line, open_video
 
 Take: TypeAlias = Callable[[VideoFrame, int], None]
 """Function that receives a decoded frame and its index."""
@@ -203,7 +203,7 @@ class PyavReader(FrameReader):
                     if frame.pts in group:
                         take(frame, group.pop(frame.pts))
             except AV_ERRORS as error:
-                cause = reason(error)
+                cause = error_line(error)
                 self._close(lane)
             if not group:
                 break
@@ -220,7 +220,7 @@ class PyavReader(FrameReader):
                     if not group:
                         break
         except AV_ERRORS as error:
-            return reason(error)
+            return error_line(error)
         return None
 
     def _deliver_in_order(self, wanted: Sequence[int], deliver: Deliver) -> None:
@@ -246,7 +246,7 @@ class PyavReader(FrameReader):
                     return
         except AV_ERRORS as error:
             self._close(0)
-            text = f"{self.path}: frame {min(undelivered)} cannot be decoded ({reason(error)}). Fix: {REMUX}"
+            text = f"{self.path}: frame {min(undelivered)} cannot be decoded ({error_line(error)}). Fix: {REMUX}"
             raise VideoError(text) from error
         raise VideoError(f"{self.path}: frame {min(undelivered)} does not appear in a second pass. Fix: {REMUX}")
 

@@ -16,7 +16,7 @@ from av.video.stream import VideoStream
 from barista_bench.errors import DataError
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video.index import video_index
-from barista_bench.media.video.opening import AV_ERRORS, open_video, reason, stamp_of
+from barista_bench.media.video.opening import AV_ERRORS, error_line, open_video, stamp_of
 
 REENCODE = "re-encode it (ffmpeg -i IN -c:v libx264 -crf 17 -pix_fmt yuv420p OUT.mp4), and start again with OUT.mp4"
 
@@ -28,7 +28,7 @@ def check_mp4(source: Path) -> None:
         with container, av.open(os.devnull, "w", format="mp4") as copy:
             copy.add_stream_from_template(stream, opaque=True)
     except AV_ERRORS as error:
-        raise DataError(f"{source}: {reason(error)}. Fix: {REENCODE}") from error
+        raise DataError(f"{source}: {error_line(error)}. Fix: {REENCODE}") from error
 
 
 def remux(source: Path, out: Path) -> None:
@@ -42,7 +42,7 @@ def remux(source: Path, out: Path) -> None:
             _copy(source, partial_path)
             _check_copy(source, partial_path)
     except AV_ERRORS as error:
-        raise DataError(f"{source}: cannot be copied into MP4 ({reason(error)}). Fix: {REENCODE}") from error
+        raise DataError(f"{source}: cannot be copied into MP4 ({error_line(error)}). Fix: {REENCODE}") from error
 
 
 def _copy(source: Path, out: Path) -> None:

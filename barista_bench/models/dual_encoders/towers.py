@@ -137,7 +137,7 @@ class VideoTowers(Towers):
         self._input_names = frozenset(inspect.signature(model.get_video_features).parameters)
 
     def split(self, images: Images) -> list[tuple[Image.Image, ...]]:
-        return [tuple(images[index] for index in spread(len(images), self.frames or len(images)))]
+        return [tuple(images[index] for index in spread_indices(len(images), self.frames or len(images)))]
 
     def embed(self, units: Sequence[Images]) -> list[torch.Tensor]:
         if len({len(unit) for unit in units}) > 1:
@@ -181,7 +181,7 @@ class XClipTowers(VideoTowers):
         return super().cosines(units, list(prompted_texts[0].float().cpu()))
 
 
-def spread(total: int, count: int) -> tuple[int, ...]:
+def spread_indices(total: int, count: int) -> tuple[int, ...]:
     """Return `count` indices below `total` in equal steps from first to last; indices repeat if `total` is small.
 
     >>> spread(32, 4), spread(2, 4), spread(3, 1)

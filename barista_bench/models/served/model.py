@@ -22,7 +22,7 @@ from barista_bench.errors import ConfigError, ModelError, require_extra
 from barista_bench.models.base import AnsweredRequest, GenerationConfig, ModelIdentity, NumberedStream, Request
 from barista_bench.models.box_formats import box_format_of
 from barista_bench.models.served.errors import Endpoint
-from barista_bench.models.served.requests import Estimate, estimate, has_field
+from barista_bench.models.served.requests import RunCost, estimate, has_field
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.served.state import ServerState
 
@@ -133,7 +133,7 @@ class ServedModel(NumberedStream):
                 calls.start(number, request)
                 in_flight += 1
 
-    def estimate(self, requests: Iterable[Request], config: GenerationConfig) -> Estimate:
+    def estimate(self, requests: Iterable[Request], config: GenerationConfig) -> RunCost:
         """Estimate the maximum number of tokens of a run. Sends nothing."""
         self.check(config)
         return estimate(requests, config, self.settings)

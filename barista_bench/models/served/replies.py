@@ -11,7 +11,7 @@ import msgspec
 from barista_bench.models.answers import cut_at_stop, is_still_thinking, split_reasoning, tags_in
 from barista_bench.models.base import Completion, FinishReason, TokenLogprob
 from barista_bench.models.served.errors import DeclinedError, Endpoint, TransientError, error_in_reply
-from barista_bench.models.served.wire import Tokens, WireChoice, read_wire_reply
+from barista_bench.models.served.wire import ReplyTokens, WireChoice, read_wire_reply
 
 
 class _Top(msgspec.Struct):
@@ -166,7 +166,9 @@ def _spelling(token: _Token) -> bytes:
     return token.token.encode("utf-8", "surrogatepass")
 
 
-def _with_tokens(choices: Sequence[Completion | TransientError], tokens: Tokens) -> list[Completion | TransientError]:
+def _with_tokens(
+    choices: Sequence[Completion | TransientError], tokens: ReplyTokens
+) -> list[Completion | TransientError]:
     completions = [choice for choice in choices if isinstance(choice, Completion)]
     answer_lengths = [len(choice.text) for choice in completions]
     thought_lengths = [len(choice.reasoning or "") for choice in completions]

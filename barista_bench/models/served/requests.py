@@ -168,7 +168,7 @@ def data_url(image: Image.Image, settings: ServedSettings, file: bytes | None = 
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-class Estimate(NamedTuple):
+class RunCost(NamedTuple):
     """An estimate for the run of a served model; wherever its numbers appear, they are labelled as estimates.
 
     Each request is counted once, since `n` requests all samples together. A server without `n` counts the input tokens
@@ -180,14 +180,14 @@ class Estimate(NamedTuple):
     max_output_tokens: int
 
 
-def estimate(requests: Iterable[Request], config: GenerationConfig, settings: ServedSettings) -> Estimate:
+def estimate(requests: Iterable[Request], config: GenerationConfig, settings: ServedSettings) -> RunCost:
     """Estimate all requests, one at a time. Raises ValueError if a prompt does not place each image exactly once."""
     input_tokens = output_tokens = 0
     for request in requests:
         request.check_images()
         input_tokens += estimated_input_tokens(request)
         output_tokens += config.max_new_tokens * (len(request.seeds) if config.temperature > 0 else 1)
-    return Estimate(input_tokens, output_tokens)
+    return RunCost(input_tokens, output_tokens)
 
 
 def estimated_input_tokens(request: Request) -> int:

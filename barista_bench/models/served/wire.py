@@ -47,7 +47,7 @@ class _Body(msgspec.Struct):
     model_version: object = msgspec.field(default=None, name="modelVersion")
 
 
-class Tokens(NamedTuple):
+class ReplyTokens(NamedTuple):
     """The tokens of one call; a count is None if the server does not report it, or reports an impossible value."""
 
     input: int | None = None
@@ -84,7 +84,7 @@ class WireReply:
     """A reply. `model` is the server's name for the model; `is_blocked` is True if a filter stopped the prompt."""
 
     choices: list[WireChoice]
-    tokens: Tokens
+    tokens: ReplyTokens
     model: str | None
     error: object
     is_blocked: bool
@@ -192,7 +192,7 @@ def _join(parts: Iterable[tuple[str, str]], wanted: str) -> str | None:
     return "".join(texts) if texts else None
 
 
-def _tokens(usage: Mapping[str, msgspec.Raw]) -> Tokens:
+def _tokens(usage: Mapping[str, msgspec.Raw]) -> ReplyTokens:
     """Return the tokens of a call.
 
     Some servers leave the reasoning out of `completion_tokens`, but not out of the total.
@@ -205,7 +205,7 @@ def _tokens(usage: Mapping[str, msgspec.Raw]) -> Tokens:
     details = _fields(usage.get("completion_tokens_details", _NULL))
     thinking = _count(details, "reasoning_tokens") or _count(usage, "thoughtsTokenCount")
     cached = _count(_fields(usage.get("prompt_tokens_details", _NULL)), "cached_tokens")
-    return Tokens(inputs, outputs, _count_within(thinking, outputs), _count_within(cached, inputs))
+    return ReplyTokens(inputs, outputs, _count_within(thinking, outputs), _count_within(cached, inputs))
 
 
 def _count_within(count: int | None, whole: int | None) -> int | None:

@@ -185,7 +185,7 @@ function addressWith(task, query, name, value) {
 export async function gallery(task, taskData, query) {
   const numbers = await selectedSamples(task, taskData, query);
   const places = shownPlaces(task, query);
-  const scores = task.scores[0] ? `${words(task.scores[0])}, mean over runs: ` : "";
+  const scores = task.scores[0] ? `${words(task.scores[0])}, mean over repetitions: ` : "";
   const models = places.map((place) =>
     node("span", { class: "model-key" }, text("b", places.length > 1 ? `${letterOf(place)} ` : ""), task.labels[place]),
   );

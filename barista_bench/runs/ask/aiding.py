@@ -90,7 +90,7 @@ def _aided_task(opened: OpenedTask, aids: Sequence[Aid], model: Model, graph: st
         if aid.run:
             book.own_boxes = own_boxes(aid.run)
     parts = book.all_parts(_asked(opened), aids, model.box_format)
-    tell = Teller(opened.examples, book, parts)
+    tell = AidInserter(opened.examples, book, parts)
     return _only(opened, parts, tell, parts_lines(parts), "the video lacks such facts, or the model was not asked them")
 
 
@@ -146,7 +146,7 @@ class _Frames:
         return LinkedMedia(others, loaded.media.sha256).frames(self._store, loaded.example.video_id)
 
 
-class Teller:
+class AidInserter:
     """Adds aids to a request or a chat: text and pictures before the question."""
 
     def __init__(self, examples: ExampleSet, book: AidBook, parts: Mapping[str, Parts]) -> None:
@@ -170,7 +170,7 @@ class Teller:
             told.append(ImagePart(images + len(pictures)))
             pictures.append(draw_picture(part, frame, self._size[name]))
             shown.append(part.frame)
-        return with_parts(prompt, told), pictures, shown
+        return insert_parts(prompt, told), pictures, shown
 
     def __call__(self, request: Request) -> Request:
         prompt, pictures, shown = self.tell(request.request_id, request.prompt, len(request.images))
@@ -179,7 +179,7 @@ class Teller:
         return replace(request, prompt=prompt, images=(*request.images, *pictures), files=files, times=times)
 
 
-def with_parts(prompt: Prompt, told: Sequence[TextPart | ImagePart]) -> Prompt:
+def insert_parts(prompt: Prompt, told: Sequence[TextPart | ImagePart]) -> Prompt:
     """Return the prompt with `told` inserted before its last text. The last text asks the question."""
     places = [place for place, part in enumerate(prompt.parts) if isinstance(part, TextPart)]
     place = places[-1] if places else len(prompt.parts)

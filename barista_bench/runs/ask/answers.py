@@ -22,7 +22,7 @@ from barista_bench.runs.described import Prices, read_prices
 from barista_bench.runs.log.sample_log import SampleRecord, read_records
 
 
-class Tokens(NamedTuple):
+class TokenCounts(NamedTuple):
     """Token counts of some answers. A count that the model does not report is 0."""
 
     input: int = 0
@@ -30,7 +30,7 @@ class Tokens(NamedTuple):
     cached: int = 0
 
     @classmethod
-    def of(cls, answer: Completion | SampleRecord) -> Tokens:
+    def of(cls, answer: Completion | SampleRecord) -> TokenCounts:
         return cls(answer.input_tokens or 0, answer.output_tokens or 0, answer.cached_tokens or 0)
 
     @property
@@ -38,22 +38,22 @@ class Tokens(NamedTuple):
         return self.input + self.output
 
 
-NOTHING = Tokens()
+NOTHING = TokenCounts()
 
 
-def sum_tokens(parts: Iterable[Tokens]) -> Tokens:
-    return Tokens(*map(sum, zip(NOTHING, *parts, strict=True)))
+def sum_tokens(parts: Iterable[TokenCounts]) -> TokenCounts:
+    return TokenCounts(*map(sum, zip(NOTHING, *parts, strict=True)))
 
 
-def logged_tokens(samples: Iterable[Path], steps: Iterable[Path]) -> Tokens:
+def logged_tokens(samples: Iterable[Path], steps: Iterable[Path]) -> TokenCounts:
     """Return the tokens of all answers in these logs.
 
     The record of a finished sample includes the tokens of its steps. The steps have their own log.
     """
-    by_sample: dict[tuple[str, int], tuple[list[Tokens], list[Tokens]]] = {}
+    by_sample: dict[tuple[str, int], tuple[list[TokenCounts], list[TokenCounts]]] = {}
     for place, paths in enumerate((samples, steps)):
         for record in chain.from_iterable(map(read_records, paths)):
-            by_sample.setdefault((record.example_id, record.repetition), ([], []))[place].append(Tokens.of(record))
+            by_sample.setdefault((record.example_id, record.repetition), ([], []))[place].append(TokenCounts.of(record))
     return sum_tokens(max(map(sum_tokens, parts)) for parts in by_sample.values())
 
 
@@ -73,12 +73,12 @@ class Spending:
     """
 
     def __init__(
-        self, settings: SpendingSettings, prices: Prices, config: GenerationConfig, spent: Tokens = NOTHING
+        self, settings: SpendingSettings, prices: Prices, config: GenerationConfig, spent: TokenCounts = NOTHING
     ) -> None:
         self.prices, self._config, self._spent_before, self._spent_here = prices, config, spent, NOTHING
         self._most_cost, self._most_tokens = settings.max_cost, settings.max_tokens_total
         self._is_bounded, self._says_tokens, self._samples = settings.is_bounded, True, 0
-        self._under_way: dict[str, Tokens] = {}
+        self._under_way: dict[str, TokenCounts] = {}
         self._per_estimated: float | None = None
 
     def fits(self, request: Request) -> bool:
@@ -101,7 +101,7 @@ class Spending:
         """Record the spending of a completed request."""
         del self._under_way[request.request_id]
         completions = [answer for answer in answers if isinstance(answer, Completion)]
-        tokens = sum_tokens(map(Tokens.of, completions))
+        tokens = sum_tokens(map(TokenCounts.of, completions))
         self._spent_here, self._samples = sum_tokens([self._spent_here, tokens]), self._samples + len(completions)
         not_refused = [answer for answer in completions if answer.finish_reason != "refusal"]
         self._says_tokens &= all(None not in (answer.input_tokens, answer.output_tokens) for answer in not_refused)
@@ -142,10 +142,10 @@ class Spending:
             return f"{spent.total:,} of about {spent.total + round(here.total * ahead):,} tokens"
         return f"{cost:.4f} of about {cost + (self.prices.cost(*here) or 0.0) * ahead:.4f} US dollars"
 
-    def _maximum(self, request: Request) -> Tokens:
+    def _maximum(self, request: Request) -> TokenCounts:
         count = self._sample_count(request)
         factor = 1.0 if self._per_estimated is None else self._per_estimated
-        return Tokens(round(estimated_input_tokens(request) * factor * count), self._config.max_new_tokens * count)
+        return TokenCounts(round(estimated_input_tokens(request) * factor * count), self._config.max_new_tokens * count)
 
     def _sample_count(self, request: Request) -> int:
         return len(request.seeds) if self._config.temperature > 0 else 1
@@ -197,11 +197,11 @@ def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecor
         error=cut_step.error,
         finish_reason=cut_step.finish_reason,
         note=next((part.note for part in parts if part.note), None),
-        **{name: total(getattr(part, name) for part in parts) for name in TOKEN_COUNTS},
+        **{name: total_or_unknown(getattr(part, name) for part in parts) for name in TOKEN_COUNTS},
     )
 
 
-def total(counts: Iterable[int | None]) -> int | None:
+def total_or_unknown(counts: Iterable[int | None]) -> int | None:
     """Return the sum of the counts, or None if a count is unknown.
 
     >>> total([1, 2]), total([1, None])

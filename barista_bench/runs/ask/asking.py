@@ -343,7 +343,7 @@ class Asker:
             session.faulty += 1
             session.first_fault = session.first_fault or str(error)
 
-    def deal_out_seconds(self, task_runs: Sequence[TaskRun]) -> None:
+    def distribute_seconds(self, task_runs: Sequence[TaskRun]) -> None:
         """Distribute the measured seconds over the tasks, in proportion to the samples asked."""
         counts = [run.session.asked + run.session.failed for run in task_runs]
         for run, count in zip(task_runs, counts, strict=True):

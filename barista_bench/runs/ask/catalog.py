@@ -262,7 +262,7 @@ def _load_predictions(config: ModelSettings, name: str, tasks: TaskExamples) -> 
         example_ids=task_of,
         box_format=config.box_format,
         has_boxes=lambda: any(asks_for_boxes(task, examples.examples) for task, examples in tasks),
-        seeds_of=lambda example_id, run: sample_seeds(task_of[example_id], example_id, run),
+        seeds_of=lambda example_id, repetition: sample_seeds(task_of[example_id], example_id, repetition),
     )
 
 

@@ -18,7 +18,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from barista_bench.cluster import ClusterNode, RayCluster, reason
+from barista_bench.cluster import ClusterNode, RayCluster, error_line
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet
@@ -282,7 +282,7 @@ class ClusterModel:
         try:
             loaded_copy: LoadedCopy = ray.get(reference)
         except RayTaskError as error:
-            raise ClusterError(f"node {remote_copy.node.name}: {reason(error)}") from error
+            raise ClusterError(f"node {remote_copy.node.name}: {error_line(error)}") from error
         except RayError as error:
             self._drop(remote_copy, error, 0)
             return
@@ -298,7 +298,7 @@ class ClusterModel:
         import ray
 
         message = "node %s: a copy of the model is lost, with %d requests in hand: %s"
-        log.warning(message, remote_copy.node.name, in_hand, reason(error))
+        log.warning(message, remote_copy.node.name, in_hand, error_line(error))
         self._copies = [other for other in self._copies if other is not remote_copy]
         ray.kill(remote_copy.actor)  # otherwise the actor would keep its GPU if it came back
 

@@ -40,7 +40,7 @@ from barista_bench.runs.decide.contest import Goal
 from barista_bench.runs.described import MAX_REPETITIONS
 from barista_bench.runs.score.stopping import GoalKind
 
-__all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "check_settings", "resolve"]
+__all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "check_settings", "resolve_settings"]
 
 MAX_FILE = 2**20
 """Maximum bytes of a run file."""
@@ -280,7 +280,7 @@ QUESTION_SETTINGS = frozenset(
 """The settings of `RunConfig` that define the questions. They also apply if another harness asks."""
 
 
-def resolve(
+def resolve_settings(
     table: type[SettingsT],
     explicit: Mapping[str, Any],
     *,

@@ -111,7 +111,7 @@ def run_config(
                     task_runs[place].session.decision = sentence
         finally:
             asker.clock.add("total", time.perf_counter() - started)
-            asker.deal_out_seconds(task_runs)
+            asker.distribute_seconds(task_runs)
             ended = datetime.now(UTC).isoformat(timespec="seconds")
             for task_run in task_runs:
                 task_run.session.batch_check = getattr(model, "batch_check", None)

@@ -62,7 +62,9 @@ def with_shots(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTas
     for opened in opened_tasks:
         shots |= _shots_of_task(model, config.shots, config.shots_seed, config, opened)
     settings = {"shots": config.shots, "shots_seed": config.shots_seed}
-    return with_changed_requests(model, settings, lambda request: shown(request, shots[request.request_id])), shots
+    return with_changed_requests(
+        model, settings, lambda request: insert_shots(request, shots[request.request_id])
+    ), shots
 
 
 def fingerprinted(inputs: Sequence[AskedInput], examples: ExampleSet, shots: Shots) -> list[AskedInput]:
@@ -75,7 +77,7 @@ def fingerprinted(inputs: Sequence[AskedInput], examples: ExampleSet, shots: Sho
     ]
 
 
-def shown(request: Request, shots: Sequence[Shot]) -> Request:
+def insert_shots(request: Request, shots: Sequence[Shot]) -> Request:
     """Return the request with worked examples before its question, images included."""
     parts: list[TextPart | ImagePart] = []
     images: list[Image.Image] = []

@@ -61,13 +61,13 @@ def watch(config: WatchConfig, tell: Callable[[str], None] = lambda line: None) 
                 done.add(path)
                 _score_checkpoint(config, path)
                 tell(f"step {step}: {path.name} is scored")
-                write_whole(config.out / "curve.csv", to_csv(curve(config.out)))
+                write_whole(config.out / "curve.csv", to_csv(checkpoint_rows(config.out)))
         if not config.follow:
             break
         time.sleep(POLL)
     if not done:
         raise DataError(f"{config.checkpoints}: no complete checkpoint, such as checkpoint-500. Fix: name their folder")
-    return curve(config.out)
+    return checkpoint_rows(config.out)
 
 
 def _score_checkpoint(config: WatchConfig, path: Path) -> None:
@@ -80,7 +80,7 @@ def _score_checkpoint(config: WatchConfig, path: Path) -> None:
         raise error
 
 
-def curve(out: Path) -> Table:
+def checkpoint_rows(out: Path) -> Table:
     """Return one row per scored checkpoint, with each task's primary score and its interval."""
     by_step: dict[int, dict[str, Results]] = {}
     for path in out.glob("*/*/results.json"):

@@ -190,7 +190,9 @@ class WatchedRun(Watched):
         for sample, (part, whole) in sample_terms(self._task, samples).items():
             self.contest.add(self._by_id[sample[0]][0], part, whole)
         for example_id, (index, _) in self._by_id.items():
-            self.is_asked[index] = all((example_id, run) in self._asked for run in range(self._repetitions))
+            self.is_asked[index] = all(
+                (example_id, repetition) in self._asked for repetition in range(self._repetitions)
+            )
 
     def write(self, decision: StoppedRun) -> str:
         write_decision(self._folder, decision)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.core.statistics import holm
+from barista_bench.core.statistics import adjust_p_values
 from barista_bench.runs.decide.contest import Contest
 from barista_bench.runs.score.stopping import StoppedRun
 
@@ -99,7 +99,7 @@ class Stopping:
                 self._p_values[place] = 0.0 if (high - low) / 2 <= contest.goal.value else 1.0
             else:
                 self._p_values[place] = contest.p_value(ends[place])
-        adjusted = holm(self._p_values)
+        adjusted = adjust_p_values(self._p_values)
         self.decided |= {place: ends[place] for place in under_way if adjusted[place] <= self._alpha}
 
     def record(self) -> dict[int, str]:

@@ -23,7 +23,7 @@ from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import guard
-from barista_bench.core.resampling import Interval, ResampledRun, run_intervals
+from barista_bench.core.resampling import Interval, ResampledRepetition, repetition_intervals
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
@@ -31,7 +31,7 @@ from barista_bench.files.checkpoints import is_on_this_machine
 from barista_bench.runs.data_location import open_run_examples
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.log_reader import run_records
-from barista_bench.runs.run_folder import CONFIG_FILE, Place, RunDescription, read_run
+from barista_bench.runs.run_folder import CONFIG_FILE, Location, RunDescription, read_run
 from barista_bench.runs.score.letters import Letters
 from barista_bench.runs.score.reading import Reading, split_options
 from barista_bench.runs.score.results import ALL_REASONING, MetricValue
@@ -93,7 +93,9 @@ TaskOptions: TypeAlias = Mapping[str, object] | None
 """Task options and `READINGS` for reading the answers. None means the options of the run's start."""
 
 
-def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ReadRun:
+def read_samples(
+    folder: str | Path, *, data: Location = None, root: Location = None, options: TaskOptions = None
+) -> ReadRun:
     """Return the samples of a run folder without writing files. Arguments and errors are the same as for `score`."""
     folder = Path(folder)
     description = read_run(folder)
@@ -228,7 +230,7 @@ def mark_faulty(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSamp
         try:
             if sample.is_counted:
                 with guard(task, "statistics", sample.example):
-                    ResampledRun.of(task, [sample.as_scored], sample.example).statistics.scores()
+                    ResampledRepetition.of(task, [sample.as_scored], sample.example).statistics.scores()
         except TaskError as error:
             return as_faulty(sample, error)
         return sample
@@ -263,9 +265,9 @@ class CountedSamples:
     """The counted samples of one repetition. Each is compared with the reference only once."""
 
     samples: tuple[ScoredSample, ...]
-    resampled: ResampledRun
+    resampled: ResampledRepetition
 
-    def subset(self, samples: Iterable[ScoredSample]) -> ResampledRun:
+    def subset(self, samples: Iterable[ScoredSample]) -> ResampledRepetition:
         """Return the samples of this repetition that occur in `samples`, in the order of this repetition."""
         places = {self._places.get(sample.name) for sample in samples}
         positions = sorted(place for place in places if place is not None)
@@ -287,25 +289,25 @@ def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, Co
         TaskError: the task cannot compute their statistics.
     """
     counted = {}
-    for run, group in by_repetition(samples).items():
-        subject = f"{len(group)} samples of repetition {run}"
+    for repetition, group in by_repetition(samples).items():
+        subject = f"{len(group)} samples of repetition {repetition}"
         with guard(task, "statistics", subject):
-            resampled = ResampledRun.of(task, [sample.as_scored for sample in group], subject)
+            resampled = ResampledRepetition.of(task, [sample.as_scored for sample in group], subject)
             columns = resampled.statistics.scores()
         rows = [*zip(*(values.tolist() for values in columns.values()), strict=True)]
         scores = {row: dict(zip(columns, row, strict=True)) for row in dict.fromkeys(rows)}  # few rows differ
         with_scores = (replace(sample, scores=scores[row]) for sample, row in zip(group, rows, strict=True))
-        counted[run] = CountedSamples(tuple(with_scores), resampled)
+        counted[repetition] = CountedSamples(tuple(with_scores), resampled)
     return counted
 
 
 def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSample]]:
     """Group the samples that count by repetition."""
-    runs: dict[int, list[ScoredSample]] = {}
+    samples_of: dict[int, list[ScoredSample]] = {}
     for sample in samples:
         if sample.is_counted:
-            runs.setdefault(sample.record.repetition, []).append(sample)
-    return dict(sorted(runs.items()))
+            samples_of.setdefault(sample.record.repetition, []).append(sample)
+    return dict(sorted(samples_of.items()))
 
 
 def group_metric(
@@ -321,18 +323,18 @@ def group_metric(
         The score. None if no sample of the group counts, or if a repetition lacks the score.
     """
     name = task.primary
-    by_repetition_index: dict[int, list[ScoredSample]] = defaultdict(list)
+    group_of: dict[int, list[ScoredSample]] = defaultdict(list)
     for sample in group:
-        by_repetition_index[sample.record.repetition].append(sample)
-    repetitions = (counted[run].subset(by_repetition_index[run]) for run in counted if by_repetition_index[run])
+        group_of[sample.record.repetition].append(sample)
+    repetitions = (counted[number].subset(group_of[number]) for number in counted if group_of[number])
     parts = [part for part in repetitions if part.units]
     values = [float(part.statistics.compute_metrics(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
     if not values or np.isnan(values).any():
         return None
-    return metric(values, run_intervals(parts).get(name) if intervals else None)
+    return metric_value(values, repetition_intervals(parts).get(name) if intervals else None)
 
 
-def metric(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> MetricValue:
+def metric_value(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> MetricValue:
     """Return the mean and sample standard deviation over repetitions.
 
     There is no deviation if repetitions cover different examples.
@@ -346,6 +348,6 @@ def metric(values: Sequence[float], interval: Interval | None = None, *, is_even
     )
 
 
-def intervals(counted: Counted) -> dict[str, Interval]:
-    """Return the intervals of all scores, as `run_intervals` computes them."""
-    return run_intervals([group.resampled for group in counted.values()])
+def metric_intervals(counted: Counted) -> dict[str, Interval]:
+    """Return the intervals of all scores, as `repetition_intervals` computes them."""
+    return repetition_intervals([group.resampled for group in counted.values()])

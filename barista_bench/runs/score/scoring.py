@@ -25,7 +25,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
 from barista_bench.runs.described import ModelInfo, Prices
-from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask, Place, other_options
+from barista_bench.runs.run_folder import CONFIG_FILE, Location, OpenedTask, other_options
 from barista_bench.runs.score.box_fit import box_fit
 from barista_bench.runs.score.costs import costs_of, token_sums
 from barista_bench.runs.score.result_files import claim_result_files, log_options, stored_options
@@ -50,10 +50,10 @@ from barista_bench.runs.score.samples import (
     as_faulty,
     counted_samples,
     group_metric,
-    intervals,
     letters_of,
     mark_faulty,
-    metric,
+    metric_intervals,
+    metric_value,
     read_samples,
 )
 from barista_bench.runs.score.sessions import session_seconds
@@ -119,7 +119,9 @@ class ScoredRun:
         return f"<ScoredRun {self.folder}: {summary_line(self.results)}>"
 
 
-def score(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ScoredRun:
+def score(
+    folder: str | Path, *, data: Location = None, root: Location = None, options: TaskOptions = None
+) -> ScoredRun:
     """Score a run folder. Write `results.json`, and `scores.jsonl` with the scores of every sample.
 
     If the options differ from the options of the run's start, scores go to separate files (`runs/score/scoring.py`).
@@ -145,7 +147,7 @@ def score(folder: str | Path, *, data: Place = None, root: Place = None, options
 
 
 def read_scored(
-    folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None
+    folder: str | Path, *, data: Location = None, root: Location = None, options: TaskOptions = None
 ) -> ScoredRun:
     """Score a run without writing files. Log the options, unless they are the defaults and no other scores exist.
 
@@ -156,7 +158,7 @@ def read_scored(
     return run
 
 
-def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptions) -> ScoredRun:
+def _scored_run(folder: str | Path, data: Location, root: Location, options: TaskOptions) -> ScoredRun:
     run = read_samples(folder, data=data, root=root, options=options)
     answer_states: dict[str, bool | TaskError] = {}
     for example in run.examples.examples:
@@ -210,7 +212,7 @@ def split_stopped(runs: Iterable[ScoredRun]) -> tuple[list[ScoredRun], list[Scor
 
 
 def score_tasks(
-    opened_tasks: Iterable[OpenedTask], root: Place = None
+    opened_tasks: Iterable[OpenedTask], root: Location = None
 ) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
     """Return the scored tasks of a run, and the errors of tasks that cannot be scored.
 
@@ -304,9 +306,9 @@ def _compute_metrics(counted: Counted, details: Sequence[Mapping[str, Json]]) ->
     """Return `shared_metrics`, with intervals if there are at least two resampling units."""
     # A spread over repetitions describes the model only if all repetitions answered the same examples.
     example_sets = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
-    by_name = intervals(counted)
+    by_name = metric_intervals(counted)
     return {
-        name: metric(values, by_name.get(name), is_even=len(example_sets) <= 1)
+        name: metric_value(values, by_name.get(name), is_even=len(example_sets) <= 1)
         for name, values in shared_metrics(details).items()
     }
 
@@ -374,4 +376,4 @@ def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
 
 def interval_of(run: ScoredRun) -> dict[str, Interval]:
     """Return the intervals of all scores of a scored run."""
-    return intervals(run.counted)
+    return metric_intervals(run.counted)

@@ -33,7 +33,6 @@ from barista_bench.benchmarks.barista.phrases import (
     range_keys,
     subject_index,
 )
-from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_body
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE_ON_GRID,
     box_fields,
@@ -48,6 +47,7 @@ from barista_bench.benchmarks.kinds.box_answers import (
 )
 from barista_bench.benchmarks.kinds.boxes import FRACTIONS, NO_BOXES, BoxTask, answered_boxes, listed_boxes, read_boxes
 from barista_bench.benchmarks.kinds.frames import Bools, FrameArrays, FrameMetadata, Frames, FrameSampling, in_parts
+from barista_bench.benchmarks.parsing import refuse_unbounded, released_body
 from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target

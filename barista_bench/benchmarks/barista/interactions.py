@@ -14,7 +14,6 @@ from typing import cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_array, released_body
 from barista_bench.benchmarks.kinds.box_answers import (
     on_usual_grid,
     read_pixels,
@@ -23,7 +22,14 @@ from barista_bench.benchmarks.kinds.box_answers import (
     usual_boxes,
 )
 from barista_bench.benchmarks.kinds.frames import FrameArrays
-from barista_bench.benchmarks.parsing import json_arrays, strip_fence, whole_array
+from barista_bench.benchmarks.parsing import (
+    json_arrays,
+    refuse_unbounded,
+    released_array,
+    released_body,
+    strip_fence,
+    whole_array,
+)
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import GRID, BoxFormat, four_numbers
 from barista_bench.core.example import GridBox, PixelBox, Target, TypedFields

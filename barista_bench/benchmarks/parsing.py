@@ -1,7 +1,7 @@
 """Read JSON from model answers, within bounds: an answer is untrusted text of any form.
 
-`refuse_unbounded`, `released_body` and `released_array` read JSON as BARISTA's release does (`read_released` of its
-tasks, docs/upstream/barista.md). The release's parsers are strict in some places and tolerant in others. A fence counts
+`refuse_unbounded` and `released_array` read JSON as BARISTA's release does (`read_released` of its tasks,
+docs/upstream/barista.md). The release's parsers are strict in some places and tolerant in others. A fence counts
 only if its first line ends directly after a plain tag. An invalid entry rejects a list of interactions, but not a list
 of relations. Numbers may be texts. An unbounded number or too deep nesting would stop the release's run; here the
 answer is unreadable.
@@ -41,13 +41,15 @@ _DECODER = json.JSONDecoder()
 _Args = ParamSpec("_Args")
 
 
-def strip_fence(text: str) -> str:
+def strip_fence(text: str, *, plain_tag: bool = False) -> str:
     """Return the body of the first fenced block, or else the text, without white space around it.
 
-    >>> strip_fence("Here you are: ```json\\n[1]\\n``` Bye.")
-    '[1]'
+    With `plain_tag`, as in BARISTA's release, a fence counts only if its first line ends directly after a tag.
+
+    >>> strip_fence("Here you are: ```json\\n[1]\\n``` Bye."), strip_fence("```json \\n[1]\\n```", plain_tag=True)
+    ('[1]', '```json \\n[1]\\n```')
     """
-    body = _FENCE.search(text[:MAX_ANSWER])
+    body = (_RELEASED_FENCE if plain_tag else _FENCE).search(text[:MAX_ANSWER])
     return (body[1] if body else text[:MAX_ANSWER]).strip()
 
 
@@ -62,17 +64,6 @@ def refuse_unbounded(read: Callable[_Args, Prediction | ParseError]) -> Callable
             return ParseError("the answer holds a number, or nesting, without bounds")
 
     return reader
-
-
-def released_body(text: str) -> str:
-    r"""Return the body of the first fenced block, else the complete text. Outer white space is removed.
-
-    >>> released_body("So: ```json\n[1]\n``` Bye."), released_body("```json \n[1]\n```")
-    ('[1]', '```json \n[1]\n```')
-    """
-    text = text[:MAX_ANSWER].strip()
-    fence = _RELEASED_FENCE.search(text)
-    return fence[1].strip() if fence else text
 
 
 def released_array(body: str) -> list[object] | None:

@@ -20,7 +20,6 @@ from barista_bench.benchmarks.parsing import (
     json_arrays,
     refuse_unbounded,
     released_array,
-    released_body,
     strip_fence,
     whole_array,
 )
@@ -253,7 +252,7 @@ def read_released(text: str) -> Prediction | ParseError:
     Steps 2 to 4 are in `benchmarks/parsing.py`, which also limits the work. `Relations` (`relations.py`) calls this
     function unless its protocol is `paper`, and then matches without regard to case and outer white space.
     """
-    body = released_body(text)
+    body = strip_fence(text, plain_tag=True)
     return _first_answer(released_array(body), json_arrays(body, nested=True), _released_relation) or _NO_LIST
 
 

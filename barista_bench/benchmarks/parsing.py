@@ -1,13 +1,21 @@
-"""Read JSON from model answers, within bounds: an answer is untrusted text of any form."""
+"""Read JSON from model answers, within bounds: an answer is untrusted text of any form.
+
+`refuse_unbounded` and `released_array` read JSON as BARISTA's release does (`read_released` of its tasks,
+docs/upstream/barista.md). The release's parsers are strict in some places and tolerant in others. A fence counts
+only if its first line ends directly after a plain tag. An invalid entry rejects a list of interactions, but not a list
+of relations. Numbers may be texts. An unbounded number or too deep nesting would stop the release's run; here the
+answer is unreadable.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeGuard
+from functools import wraps
+from typing import ParamSpec, TypeGuard
 
-from barista_bench.core.task import Fields, Json, ParseError
+from barista_bench.core.task import Fields, Json, ParseError, Prediction
 from barista_bench.files.reading import json_value
 
 MAX_ANSWER = 1_000_000
@@ -28,17 +36,43 @@ NOTHING_READ = ParseError("none of its entries can be read")
 """The error of an answer with only unreadable entries. Such an answer is not the same as an empty answer."""
 
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_RELEASED_FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 _DECODER = json.JSONDecoder()
+_Args = ParamSpec("_Args")
 
 
-def strip_fence(text: str) -> str:
+def strip_fence(text: str, *, plain_tag: bool = False) -> str:
     """Return the body of the first fenced block, or else the text, without white space around it.
 
-    >>> strip_fence("Here you are: ```json\\n[1]\\n``` Bye.")
-    '[1]'
+    With `plain_tag`, as in BARISTA's release, a fence counts only if its first line ends directly after a tag.
+
+    >>> strip_fence("Here you are: ```json\\n[1]\\n``` Bye."), strip_fence("```json \\n[1]\\n```", plain_tag=True)
+    ('[1]', '```json \\n[1]\\n```')
     """
-    body = _FENCE.search(text[:MAX_ANSWER])
+    body = (_RELEASED_FENCE if plain_tag else _FENCE).search(text[:MAX_ANSWER])
     return (body[1] if body else text[:MAX_ANSWER]).strip()
+
+
+def refuse_unbounded(read: Callable[_Args, Prediction | ParseError]) -> Callable[_Args, Prediction | ParseError]:
+    """Make a reader return a `ParseError` if a number or the nesting exceeds Python's limits."""
+
+    @wraps(read)
+    def reader(*args: _Args.args, **kwargs: _Args.kwargs) -> Prediction | ParseError:
+        try:
+            return read(*args, **kwargs)
+        except (OverflowError, RecursionError):
+            return ParseError("the answer holds a number, or nesting, without bounds")
+
+    return reader
+
+
+def released_array(body: str) -> list[object] | None:
+    """Return the body as a JSON list; None for anything else."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return None
+    return value if isinstance(value, list) else None
 
 
 def json_arrays(text: str, *, nested: bool = False) -> Iterator[list[object]]:

@@ -1,6 +1,24 @@
 """Hold when frames were filmed and which images of a prompt form a clip. Models receive nothing else about time.
 
-The times come from `Task.frame_times` or from the media (`data/dataset.py`). An engine sends the clips to its model.
+The times of frames reach a model in four steps:
+
+1. `ExampleSet.frame_times` (`data/dataset.py`) takes them from the example: `fps` of its metadata and the numbers of
+   its frames (`Task.frame_times`; EgoCoT-Bench takes the times that its prompt names). If the example has no `fps`, the
+   media give the times: the column `frame_seconds` of a built set, or the time stamps of the videos of a frozen file.
+   `Task.image_frames` says which frame each image shows.
+2. `runs/ask/asking.py` puts them into `Request.times` if the model is loaded with `frames_as=video`. Ablations and aids
+   change images and times together.
+3. The engine asks `parts_with_clips`: two or more consecutive images become a `VideoClip`, whose times are the frames'
+   own or those of the setting `video_fps`. Without times, the sample fails.
+4. The engine sends `FrameTimes.metadata` with the clip, and asks that no frame is left out:
+   - transformers (`models/local/inputs.py`, `_apply`): as `video_metadata` of the processor. If the processor tells its
+     model one rate per video, this is the mean rate of the frames.
+   - vLLM (`models/vllm/model.py`, `_call`): beside the frames of each video; `worker.py` passes both on.
+   - a server (`models/served/requests.py`, `request_body`): in the field `media_io_kwargs.video`, which holds the times
+     of one video. The frames are a data URL of JPEG files.
+
+The identity of the model records this as `video_times` (`video_settings` of `models/base.py`). If a model is told the
+frames' own times, they are a part of each sample's fingerprint.
 """
 
 from __future__ import annotations

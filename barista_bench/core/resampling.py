@@ -15,6 +15,16 @@ The same rules apply to every score of every command:
 - Fewer than two units give no interval.
 
 Only units with the score count: a score for hands depends only on the videos that show hands.
+
+No random resamples are drawn, so there is no bootstrap and no seed. An interval of `results.json` needs four steps:
+
+1. `counted_samples` (`runs/score/samples.py`) makes the task's statistics of each repetition, and names the unit of
+   each sample: `Task.resampling_unit`, which is the video unless a task overrides it.
+2. `interval_weights` makes 1 + 2V rows of weights for V units: all units, all but one unit each, and one unit each.
+3. `metrics_of_units` computes every score for each row (`resampled_metrics` of `core/statistics.py`: weighted sums of
+   samples), and takes the mean over repetitions.
+4. `metric_interval` turns these 1 + 2V values into an interval, by the rules above.
+
 `tests/stats/test_coverage.py` checks how often these intervals cover the true value.
 """
 

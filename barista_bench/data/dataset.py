@@ -86,6 +86,8 @@ class ExampleSet(ABC):
     def frame_times(self, index: int, task: Task) -> FrameTimes | None:
         """Return the times of the example's images, from the example or else from its media; None if neither has times.
 
+        `core/frame_times.py` describes the way of these times to a model.
+
         Raises:
             DataError: the media cannot be read.
             TaskError: the task raised.
@@ -93,11 +95,11 @@ class ExampleSet(ABC):
         example = self.examples[index]
         with guard(task, "frame_times", example):
             times, image_frames = task.frame_times(example), task.image_frames(example)
-        times = times or self._media_times(index)
+        times = times or self.media_times(index)
         return times and times.of_images(image_frames)
 
     @abstractmethod
-    def _media_times(self, index: int) -> FrameTimes | None:
+    def media_times(self, index: int) -> FrameTimes | None:
         """Return the times of the example's frames, as its media give them."""
 
     @abstractmethod
@@ -181,7 +183,7 @@ class FrozenExamples(ExampleSet):
         lazy = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
         return _with_linked_media(example, lazy, video_sha256(Path(lazy.path)))
 
-    def _media_times(self, index: int) -> FrameTimes | None:
+    def media_times(self, index: int) -> FrameTimes | None:
         example, media = self.examples[index], self[index].media
         assert isinstance(media, LinkedMedia)
         facts, indices = video_facts(media.lazy.path), [frame.frame_index for frame in example.frames]
@@ -233,7 +235,7 @@ class BuiltExamples(ExampleSet):
         digests = [hashlib.sha256(data).hexdigest() for data in media]
         return LoadedExample(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
 
-    def _media_times(self, index: int) -> FrameTimes | None:
+    def media_times(self, index: int) -> FrameTimes | None:
         if "frame_seconds" not in self._rows.columns.column_names:  # true if another program made the set
             return None
         example, seconds = self.examples[index], self._rows.columns["frame_seconds"][index].as_py()

@@ -7,6 +7,18 @@ are paired, and intervals are computed as in the rest of the package.
     gain        Shapley value of a level in S(all aids) - S(none)
     inert       the same for the inert control
     share       gain - inert, signed
+
+A share is computed from runs in four steps:
+
+1. `diagnose_task` (`running.py`) scores the run of each condition, `OUT/<condition>/<task>`. It uses the examples that
+   are answered in every condition of their plan (`conditions.py`), each with its mean score over repetitions.
+2. Design `paths`: an example has one order of its levels, and is asked after each further aid. The gain of a level in
+   an example is the score with its aid minus the score before it, or 0 if the example has no such aid. `path_metrics`
+   takes the mean over examples. Orders are spread evenly, so this mean estimates the Shapley value.
+   Design `full`: every set of levels is asked. `_game_metrics` (`running.py`) computes the primary metric for each set,
+   and `game_metrics` its Shapley values (`shapley`).
+3. The same is computed with inert aids, which hold as many true facts that the question does not need: `inert`.
+4. `estimates_of` subtracts, and `estimate_of` adds the interval and the p-value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,30 @@
 """A family of questions: it finds candidates in a scene, samples a set and writes the release.
 
-The videos of the release are links to the videos of the graphs. A folder of pictures is encoded as a video.
+`generator.py` makes questions of each video's graph in steps 1 to 5, and a set of the questions of all videos in steps
+6 to 9:
+
+1. `Family.candidates` yields all possible questions of each subtask. An answer is a text with a `Statement` about the
+   graph, and so is a condition for asking.
+2. `decide` (`candidates.py`) keeps a candidate if all conditions and right answers are proved (their `truth` is True),
+   and enough wrong answers are excluded (False). A statement that the graph leaves open (None) can be neither.
+   The docstring of each statement says which records prove and exclude it.
+3. `with_difficulty` (`difficulty.py`) rates it. Only the levels of `--difficulty` are kept.
+4. `one_per_event` keeps one question per event, answer and subtask.
+5. `keep_most` limits the number per subtask and video.
+6. `sample` takes `--per-subtask` questions. It balances answers first, then videos. `with_choices` takes the wrong
+   choices, so that a text is wrong in proportion to how often it is right, and orders the choices.
+7. `assign_forms` (`wordings.py`) gives each question a form of its wording in `wordings.yaml`.
+8. `items` leaves out questions that can be answered from the texts of their choices (`shortcuts.py`).
+9. `write` writes the release. Its videos are links to the videos of the graphs; a folder of pictures is encoded.
+
+The questions of a subtask, and the statements that only this family needs (`statements.py` has all others):
+
+    vista      level 1: vista/clips.py, vista/effects.py; levels 2 to 8: vista/family.py     vista/statements.py
+    handyvqa   a method per category: handyvqa/questions.py, handyvqa/object_questions.py    handyvqa/statements.py
+    tog_bench  tog_bench/family.py, of the instructions in scene_graph/domain.yaml           tog_bench/statements.py
+    egocot     QUESTIONS in egocot/questions.py                                              egocot/statements.py
+
+ViSTa overrides steps 2 and 4 to 7, since it samples sets of clips. HanDyVQA overrides step 6: it also balances words.
 """
 
 from __future__ import annotations

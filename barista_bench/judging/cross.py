@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from barista_bench.errors import ConfigError
-from barista_bench.judging.judged_run import JudgedRun, raw_scores
+from barista_bench.judging.judged_run import JudgedRun, judge_labels, raw_scores
 from barista_bench.judging.results import MEAN, JudgedResults
 from barista_bench.metrics.judge_score.agreement import calibration_shift, judge_agreement, kendall_tau_b
 from barista_bench.runs.score.comparability import differences
@@ -256,18 +256,6 @@ def label_runs(judged_runs: Sequence[JudgedRun]) -> list[LabelledJudgedRun]:
                 f"judged by {label.judge!r} on {label.task}. Fix: name each run once"
             )
     return [by_name[name] for name in sorted(by_name)]
-
-
-def judge_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
-    """Return the judges' names. A folder digest distinguishes two settings of one judge."""
-    names = [(judged_run.results.dataset.task, judged_run.results.judge.name) for judged_run in judged_runs]
-    folders: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for judged_run, name in zip(judged_runs, names, strict=True):
-        folders[name].add(judged_run.folder.name)
-    return [
-        name[1] if len(folders[name]) == 1 else f"{name[1]} ({judged_run.folder.name.rpartition('-')[2]})"
-        for judged_run, name in zip(judged_runs, names, strict=True)
-    ]
 
 
 def model_labels(runs: Sequence[ScoredRun]) -> list[str]:

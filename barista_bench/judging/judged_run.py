@@ -126,6 +126,18 @@ class JudgedRun:
                 yield json.dumps(about | line, sort_keys=True) + "\n"
 
 
+def judge_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
+    """Return the judges' names. A folder digest distinguishes two settings of one judge."""
+    names = [(judged_run.results.dataset.task, judged_run.results.judge.name) for judged_run in judged_runs]
+    folders: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for judged_run, name in zip(judged_runs, names, strict=True):
+        folders[name].add(judged_run.folder.name)
+    return [
+        name[1] if len(folders[name]) == 1 else f"{name[1]} ({judged_run.folder.name.rpartition('-')[2]})"
+        for judged_run, name in zip(judged_runs, names, strict=True)
+    ]
+
+
 def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:
     """Return a sample's score by criterion, in the judge's units, averaged over usable verdicts.
 

@@ -1,4 +1,34 @@
-"""Defines the interface for readers of other datasets: they return graphs one by one, pictures, and counts."""
+"""Defines the interface for readers of other datasets: they return graphs one by one, pictures, and counts.
+
+To import another dataset, write a module with an `OpenedSource` and a `GraphSource`. Register the latter as an entry
+point of the group `barista_bench.graph_sources` (`setup.cfg`): `kettles = kettle_bench:SOURCE`. Then
+`import-graph FOLDER --from kettles` calls `open` with the folder and the domain file, and `read` for each video. It
+writes the files, skips videos that it has, reports the counts, and goes on to the next video after a `DataError`.
+
+    >>> from barista_bench.scene_graph.domain import load_domain
+    >>> class Kettles(OpenedSource):
+    ...     video_ids = ("v1",)  # usually the content of the folder; read files by `files.reading.read_bounded`
+    ...     def __init__(self, folder, domain):
+    ...         self.folder, self.words = folder, relation_words(domain)
+    ...     def digest(self, video_id):
+    ...         return "0" * 64  # SHA-256 of the video's annotations: a later call refuses changed ones
+    ...     def read(self, video_id):
+    ...         writer = GraphWriter("kettles", video_id, (640, 480), ImportTally())
+    ...         hand, cup = writer.add_object("1", "right hand"), writer.add_object("2", "cup")
+    ...         writer.add_box(0, hand, (10, 10, 50, 50))  # or `add_masks`
+    ...         writer.add_box(0, cup, (40, 10, 50, 50))
+    ...         writer.add_relation(hand, cup, self.words["holding"], start=0, end=1)
+    ...         writer.complete["cup"] = [0]  # frames on which all cups are annotated; else absence proves nothing
+    ...         release = writer.release(frame_count=30, fps=5.0, annotated=[0])
+    ...         return ImportedVideo(release, self.folder / "v1.mp4", writer.tally)
+    >>> terms = Terms(title="Kettles", licence="mit", licence_note="", citation="", homepage="")
+    >>> SOURCE = GraphSource("kettles", terms, Kettles)
+    >>> graph = SOURCE.open(Path("kettles"), load_domain(None)).read("v1").release
+    >>> [(item.relation_type, item.value) for item in graph.relations]
+    [('human_actions', 'holds')]
+
+`pvsg.py` is a complete reader.
+"""
 
 from __future__ import annotations
 

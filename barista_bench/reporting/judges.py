@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from barista_bench.core.example import Status, status_counts
 from barista_bench.judging.config import OFFLINE
-from barista_bench.judging.judged_run import MISSING, JudgedRun, SampleVerdict, raw_scores
+from barista_bench.judging.judged_run import MISSING, JudgedRun, SampleVerdict, judge_labels, raw_scores
 from barista_bench.judging.results import MEAN, CategoryMetrics, JudgedResults
 from barista_bench.reporting.tables import metric_cell
 from barista_bench.tables import Cell, Column, Row, Table, number_columns, text_columns, words
@@ -24,14 +24,10 @@ _UNUSABLE = [status for status in status_counts([]) if status != Status.OK] + [M
 
 
 def labelled_judges(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[LabelledJudge]:
-    """Return one entry per model and judge. A folder's digest distinguishes judges with the same name."""
-    entries = []
-    for model, runs in judged:
-        names = [judged_run.results.judge.name for judged_run in runs]
-        for judged_run, name in zip(runs, names, strict=True):
-            label = name if names.count(name) == 1 else f"{name} ({judged_run.folder.name.rpartition('-')[2]})"
-            entries.append((model, label, judged_run))
-    return entries
+    """Return one entry per model and judge, with the judges' names of `judge_labels`."""
+    pairs = [(model, judged_run) for model, runs in judged for judged_run in runs]
+    labels = judge_labels([judged_run for _, judged_run in pairs])
+    return [(model, label, judged_run) for (model, judged_run), label in zip(pairs, labels, strict=True)]
 
 
 def judge_tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:

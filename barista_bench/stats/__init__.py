@@ -8,7 +8,7 @@ Results are plain frozen records for tables, pandas (`dataclasses.asdict`) and r
 from 0 to 1. Intervals and tests are over resampling units (`Task.resampling_unit`: videos for most tasks), never over
 samples, since samples of one unit resemble each other.
 
-    interval_of(run)                      -> {metric: Interval}
+    metric_intervals(run.counted)         -> {metric: Interval}
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected
     breakdown(run, key)                   -> (BreakdownRow, ...)     breakdown_keys(run) lists the keys there are
     by_thinking(run)                      -> (ThoughtBin, ...)       empty without thoughts
@@ -29,7 +29,7 @@ from barista_bench.runs.score.labels import (
     differing_circumstances as differing_circumstances,
     run_labels as run_labels,
 )
-from barista_bench.runs.score.scoring import interval_of as interval_of
+from barista_bench.runs.score.samples import metric_intervals as metric_intervals
 from barista_bench.stats.agreement import (
     AnswerAgreement as AnswerAgreement,
     RankAgreement as RankAgreement,

@@ -1,4 +1,13 @@
-"""Defines the commands that the page may run, from a video to a score, with their options and allowed values.
+"""Runs the commands of the page "From a video to a score": their table, their forms, and the checks of what is sent.
+
+A button runs a command in four steps:
+
+1. `static/make.js` makes a form of each step in `STEPS`, which it reads from `/api/commands`. The button sends
+   `{step, values}` to `/api/jobs/start`. (`send` of `static/server.js` is a POST with JSON; `server.py` calls the
+   function that `CommandRoutes.writes` names for the path.)
+2. `CommandRoutes.call` checks the values, and makes a list of arguments of them.
+3. `Jobs.start` (`jobs.py`) starts `python -m barista_bench.cli` with these arguments as a child process.
+4. `static/job_table.js` reads `/api/jobs` while a command runs: its state, and the end of its output.
 
 The list of commands is fixed. A value becomes one argument in a list of arguments. It is never part of a shell's
 command line. It is never an option either, because it may not begin with a dash. Paths must be in the studio's folder.
@@ -10,15 +19,18 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confine
-from barista_bench.studio.workspace import FoundKind, Json
+from barista_bench.studio.jobs import Jobs
+from barista_bench.studio.workspace import FoundKind, Json, View, find_folders, sent_as
 
 FieldKind = Literal["input", "new", "anywhere", "number", "text"]
 _LONGEST = 500
@@ -180,21 +192,79 @@ class CommandCall:
         return shlex.join((PROGRAM, *self.arguments))
 
 
-class StudioCommands:
-    """The commands over a folder.
+class StartedCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A completed form: texts by the names of the fields."""
+
+    step: str
+    values: dict[str, str]
+
+
+class CancelledJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    job: int
+
+
+class OpenedFolder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A path in the studio's folder."""
+
+    path: str
+
+
+class CommandRoutes(View):
+    """Requests to run commands in the studio's folder; the folder stays the same when other folders are opened.
 
     Args:
         program: the command group of the command line. Its options and help texts are shown on the page.
         folder: the folder where commands run. The paths in their arguments must be in this folder.
+        reopen: function that opens one more folder in the studio.
     """
 
-    def __init__(self, program: Any, folder: Path) -> None:  # noqa: ANN401  (a class of typer's that it does not export)
-        self.folder = folder
+    def __init__(
+        self,
+        program: Any,  # noqa: ANN401  (a class of typer's that it does not export)
+        folder: Path,
+        jobs: Jobs,
+        reopen: Callable[[Path], None],
+    ) -> None:
+        self.folder, self._jobs, self._reopen = folder, jobs, reopen
         self._parameters = {step.id: _parameters(program, step) for step in STEPS}
+        self.reads = {
+            "/api/commands": lambda query: self._forms(),
+            "/api/command": self._preview,
+            "/api/jobs": lambda query: {"jobs": jobs.rows()},
+        }
+        self.writes = {
+            "/api/jobs/start": lambda body: self._start(sent_as(StartedCommand, body)),
+            "/api/jobs/cancel": lambda body: self._cancel(sent_as(CancelledJob, body)),
+            "/api/open": lambda body: self._open(sent_as(OpenedFolder, body)),
+        }
 
-    def forms(self) -> list[Json]:
-        """Return the steps as forms."""
-        return [{"id": step.id, "title": step.title, "fields": list(self._fields(step))} for step in STEPS]
+    def _start(self, sent: StartedCommand) -> Json:
+        call = self.call(sent.step, sent.values)
+        return {"job": self._jobs.start(call.step.title, call.line, call.arguments, call.makes).number}
+
+    def _cancel(self, sent: CancelledJob) -> Json:
+        self._jobs.cancel(sent.job)
+        return {}
+
+    def _open(self, sent: OpenedFolder) -> Json:
+        path = self.folder if sent.path == "." else confine(self.folder, sent.path)
+        if not path.exists():
+            raise DataError(f"there is no {sent.path!r} in {self.folder}. Fix: load the page again")
+        self._reopen(path)
+        return {}
+
+    def _preview(self, query: Mapping[str, str]) -> Json:
+        values = {name: value for name, value in query.items() if name != "step"}
+        try:
+            return {"line": self.call(query["step"], values).line, "problem": ""}
+        except DataError as error:
+            return {"line": "", "problem": str(error)}
+
+    def _forms(self) -> Json:
+        """Return the steps as forms, and the paths in the folder that a form can name."""
+        steps = [{"id": step.id, "title": step.title, "fields": list(self._fields(step))} for step in STEPS]
+        found = [{"kind": kind, "path": path} for kind, path in find_folders(self.folder)]
+        return {"folder": str(self.folder), "steps": steps, "found": found}
 
     def _fields(self, step: CommandStep) -> Iterator[Json]:
         for field in step.fields:

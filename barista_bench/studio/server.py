@@ -30,13 +30,13 @@ from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.files.paths import confine
 from barista_bench.files.text_out import system_problem
 from barista_bench.reporting import PAGE
-from barista_bench.studio.commands import StudioCommands
+from barista_bench.studio.commands import CommandRoutes
 from barista_bench.studio.drafting import DraftRoutes
+from barista_bench.studio.drop_videos import take_video
 from barista_bench.studio.exploring import ExploreRoutes, ReportRoutes
 from barista_bench.studio.footage import Footage
 from barista_bench.studio.home import Home
 from barista_bench.studio.jobs import Jobs
-from barista_bench.studio.making import CommandRoutes
 from barista_bench.studio.pages import page_routes
 from barista_bench.studio.people import AnswerRoutes
 from barista_bench.studio.posters import poster
@@ -126,7 +126,8 @@ class StudioApp:
 
     async def _upload(self, request: Request) -> Response:
         assert self.command_routes is not None
-        return json_response(await self.command_routes.take_video(Query(request.query_params), request.stream()))
+        root = self.command_routes.folder
+        return json_response(await take_video(root, Query(request.query_params), request.stream()))
 
     def _send_still(self, request: Request) -> Response:
         return self._picture(
@@ -208,9 +209,7 @@ class Server:
         folder = workspace.folder
         self.jobs = Jobs(folder or Path())
         may_run = program is not None and folder is not None
-        command_routes = (
-            CommandRoutes(StudioCommands(program, folder), self.jobs, self._open) if may_run and folder else None
-        )
+        command_routes = CommandRoutes(program, folder, self.jobs, self._open) if may_run and folder else None
         self._workspace, self._studio = workspace, StudioApp(workspace, command_routes)
         self._opening = threading.Lock()
         port, token = listener.getsockname()[1], secrets.token_urlsafe(24)

@@ -11,7 +11,7 @@ from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, Interval, r
 from barista_bench.core.task import FrameRef, Scored
 from barista_bench.runs.score.results import RESULTS_FILE, read_results
 from barista_bench.runs.score.samples import counted_samples, metric_intervals
-from barista_bench.runs.score.scoring import ScoredRun, interval_of
+from barista_bench.runs.score.scoring import ScoredRun
 from tests.six_tasks import SKILLS, TASKS, Runs
 from tests.stats.made import Quiz, drawn_out, quiz_example, quiz_sample, video_effects
 
@@ -127,7 +127,7 @@ def test_failed_infrastructure_is_left_out_of_intervals() -> None:
 def test_results_hold_intervals_of_the_primary_metric_and_of_every_part_of_a_breakdown(scored: Runs, task: str) -> None:
     run = scored["fair", task]
     written = read_results(run.folder / RESULTS_FILE)
-    metric, ends = written.metrics[written.primary], interval_of(run)[written.primary]
+    metric, ends = written.metrics[written.primary], metric_intervals(run.counted)[written.primary]
     assert (metric.low, metric.high, ends.units) == (ends.low, ends.high, 9)
     assert ends.low < metric.mean < ends.high
     parts = written.breakdowns["preparation"]

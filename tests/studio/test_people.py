@@ -104,8 +104,8 @@ class WithoutTruth(ExampleSet):
     def video_hashes(self) -> dict[str, str]:
         return {}
 
-    def _media_times(self, index: int) -> FrameTimes | None:
-        return self.whole._media_times(index)
+    def media_times(self, index: int) -> FrameTimes | None:
+        return self.whole.media_times(index)
 
 
 def test_what_the_page_gets_depends_on_nothing_that_a_model_may_not_see(data: Path, out: Path) -> None:

@@ -33,7 +33,6 @@ from barista_bench.benchmarks.barista.phrases import (
     range_keys,
     subject_index,
 )
-from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_body
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE_ON_GRID,
     box_fields,
@@ -48,6 +47,7 @@ from barista_bench.benchmarks.kinds.box_answers import (
 )
 from barista_bench.benchmarks.kinds.boxes import FRACTIONS, NO_BOXES, BoxTask, answered_boxes, listed_boxes, read_boxes
 from barista_bench.benchmarks.kinds.frames import Bools, FrameArrays, FrameMetadata, Frames, FrameSampling, in_parts
+from barista_bench.benchmarks.parsing import refuse_unbounded, strip_fence
 from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
@@ -369,7 +369,7 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
     Entries of the list count if they have at least four numbers; the first four are used. `written` holds the boxes as
     the model wrote them.
     """
-    body = released_body(text)
+    body = strip_fence(text, plain_tag=True)
     try:
         answer = json.loads(body)
         entries = listed_boxes(answer) if isinstance(answer, dict) else None

@@ -14,7 +14,6 @@ from typing import cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_array, released_body
 from barista_bench.benchmarks.kinds.box_answers import (
     on_usual_grid,
     read_pixels,
@@ -23,7 +22,7 @@ from barista_bench.benchmarks.kinds.box_answers import (
     usual_boxes,
 )
 from barista_bench.benchmarks.kinds.frames import FrameArrays
-from barista_bench.benchmarks.parsing import json_arrays, strip_fence, whole_array
+from barista_bench.benchmarks.parsing import json_arrays, refuse_unbounded, released_array, strip_fence, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import GRID, BoxFormat, four_numbers
 from barista_bench.core.example import GridBox, PixelBox, Target, TypedFields
@@ -172,7 +171,7 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
 
     An empty list means no interactions. `written` holds the interactions as the model wrote them.
     """
-    body = released_body(text)
+    body = strip_fence(text, plain_tag=True)
     whole_list = released_array(body)
     for entries in json_arrays(body, nested=True) if whole_list is None else [whole_list]:
         interactions = _read_entries(entries, lambda listed: _released_boxes(listed, box_format))

@@ -13,8 +13,16 @@ from typing import Annotated, cast
 import msgspec
 from msgspec.structs import astuple
 
-from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_array, released_body
-from barista_bench.benchmarks.parsing import NOTHING_READ, integer, is_text, json_arrays, strip_fence, whole_array
+from barista_bench.benchmarks.parsing import (
+    NOTHING_READ,
+    integer,
+    is_text,
+    json_arrays,
+    refuse_unbounded,
+    released_array,
+    strip_fence,
+    whole_array,
+)
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields
 from barista_bench.core.failures import FailureKind
@@ -228,11 +236,23 @@ def _is_near_miss(kind: FailureKind, true: RelationTuple, answer: RelationTuple,
 
 @refuse_unbounded
 def read_released(text: str) -> Prediction | ParseError:
-    """Read the complete answer as a JSON list, else the first list that is empty or has a valid entry.
+    """Read an answer by the released rule, which is:
 
-    Invalid entries are dropped.
+    1. `text` is the answer without the model's reasoning. Answers that reach the token limit are read too.
+    2. If there is a fenced block whose first line has only the fence and a tag, its body is read, else all the text.
+    3. If the body is one JSON list, this list is the answer, even if it has no valid entry.
+    4. Otherwise the JSON lists in the body are examined by their opening brackets, from left to right, so inner lists
+       follow their outer list. The first list that is empty or has a valid entry is the answer. If there is none, the
+       answer cannot be read (`ParseError`).
+    5. An entry is valid if it is an object whose four fields are not null, and if `int` takes both ids (so "3", 2.7 and
+       true count, as 3, 2 and 1). Type and value of any kind become text. The object's other fields are ignored.
+       Invalid entries are dropped and counted (`Prediction.dropped`).
+    6. An infinite number or too deep nesting makes the answer unreadable.
+
+    Steps 2 to 4 are in `benchmarks/parsing.py`, which also limits the work. `Relations` (`relations.py`) calls this
+    function unless its protocol is `paper`, and then matches without regard to case and outer white space.
     """
-    body = released_body(text)
+    body = strip_fence(text, plain_tag=True)
     return _first_answer(released_array(body), json_arrays(body, nested=True), _released_relation) or _NO_LIST
 
 

@@ -11,9 +11,9 @@ from msgspec import field
 
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
-from barista_bench.generate.descriptions import TOUCHES, WHOLE_VIDEO, Basis
-from barista_bench.generate.handyvqa.names import ClipNames
+from barista_bench.generate.descriptions import TOUCHES, WHOLE_VIDEO, Basis, is_told_apart, name_object
 from barista_bench.generate.handyvqa.statements import (
+    ClearlyNamed,
     ClipWindow,
     HandIsOn,
     Placed,
@@ -33,6 +33,10 @@ LONGEST_SEQUENCE = 3
 """Maximum number of consecutive values in an answer."""
 
 
+IN_TOUCH: tuple[Basis, ...] = (*sorted(TOUCHES), *sorted(WHOLE_VIDEO))
+"""Properties that must not identify objects if the question is about touches."""
+
+
 class HandyvqaWords(DomainRecord, frozen=True):
     """The family's words in a domain file.
 
@@ -49,6 +53,46 @@ class HandyvqaWords(DomainRecord, frozen=True):
     where: tuple[str, ...]
     state: str
     states: dict[str, str] = field(default_factory=dict)
+
+
+class ClipNames:
+    """Names of a scene's objects in clips.
+
+    The methods take an object's id, a clip, and the properties that must not identify objects (`barred`). `moment` is
+    the frame that the question is explicitly about, if there is one. A description must be unique only on that frame,
+    but a name must be unique in the complete clip.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+
+    def name(
+        self, object_id: str, clip: ClipWindow, barred: Sequence[Basis] = IN_TOUCH, moment: int | None = None
+    ) -> str:
+        return self._name_for_clip(object_id, clip, barred, moment)[0].name
+
+    def is_clear(
+        self, object_id: str, clip: ClipWindow, barred: Sequence[Basis] = IN_TOUCH, moment: int | None = None
+    ) -> bool:
+        """Return whether the name of an object fits no other object."""
+        return is_told_apart(self.scene, *self._name_for_clip(object_id, clip, barred, moment))
+
+    def conditions(
+        self, ids: Iterable[str], clip: ClipWindow, barred: Sequence[Basis] = IN_TOUCH, moment: int | None = None
+    ) -> tuple[Statement, ...]:
+        """Return statements that the names of the objects fit no other objects."""
+        rows = [(object_id, *self._name_for_clip(object_id, clip, barred, moment)) for object_id in ids]
+        return tuple(ClearlyNamed(object_id, frames, called.description) for object_id, called, frames in rows)
+
+    def _name_for_clip(
+        self, object_id: str, clip: ClipWindow, barred: Sequence[Basis], moment: int | None
+    ) -> tuple[NamedObject, tuple[int, ...]]:
+        """Return an object with its name, and the frames on which the name must be unique."""
+        thing = self.scene.things[object_id]
+        is_clear = moment is None or self.scene.is_unique(thing, clip.shown)
+        frames = clip.shown if is_clear or moment is None else (moment,)
+        called = name_object(self.scene, thing, frames, barred)
+        return called, frames if called.description else clip.shown
 
 
 class ObjectQuestions:

@@ -62,16 +62,13 @@ class TransientError(CallError):
     """An error worth another attempt.
 
     Args:
-        congestion: why the server is overloaded or unreachable, in a word or two; None if the server is neither.
+        congestion: why the server is overloaded or unreachable: its status, or a word; None if the server is neither.
         wait: seconds that the server requested, else None.
-        rate_limited: True for status 429, which affects all calls and not only this call.
     """
 
-    def __init__(
-        self, message: str, *, congestion: str | None, wait: float | None = None, rate_limited: bool = False
-    ) -> None:
+    def __init__(self, message: str, *, congestion: str | None, wait: float | None = None) -> None:
         super().__init__(message)
-        self.congestion, self.wait, self.rate_limited = congestion, wait, rate_limited
+        self.congestion, self.wait = congestion, wait
 
 
 class RejectedError(CallError):
@@ -141,7 +138,6 @@ def status_error(
             f"{endpoint}: answered {status}: {message}",
             congestion=str(status) if status == 429 or status >= 500 else None,
             wait=retry_after(headers),
-            rate_limited=status == 429,
         )
     problem = f"{endpoint}: refused the request with {status}: {message}"
     remedy = remedy_for(status, re.sub(rf"(?<!\w){re.escape(endpoint.model)}(?!\w)", "", said.message), sent)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from barista_bench.core.example import Example, Status
 from barista_bench.core.option_order import ROTATION_OF
-from barista_bench.data.chosen import ChosenExamples
+from barista_bench.data.chosen import with_ids
 from barista_bench.errors import ConfigError, nearest_of
 from barista_bench.files.reading import read_bounded
 from barista_bench.runs.ask.config import RunConfig
@@ -52,7 +52,7 @@ def chosen_tasks(config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> list[
             continue
         if len(ids) < len(opened.examples):
             part = ChosenPart(words=_in_words(config), of=len(opened.examples), ids=ids)
-            opened = replace(opened, examples=ChosenExamples(opened.examples, ids), part=part)
+            opened = replace(opened, examples=with_ids(opened.examples, ids), part=part)
         parts.append(opened)
     if not parts:
         raise ConfigError(f"no example is chosen by {_in_words(config)}. Fix: choose others")

@@ -1,4 +1,19 @@
-"""Name the models of compared runs. Each model and setting has the same label everywhere."""
+"""Name the models of compared runs. Each model and setting has the same label everywhere.
+
+Reports, tables, plots, comparisons and tables of judges call `run_labels`; the studio calls `start_labels` for people's
+answers. The rule:
+
+1. The name of a run is the value of `run --name`. In front of it are the ablations of the model (`text_only:mine`).
+2. Without `--name`, it is the model's own name (`ModelInfo.label`: the value of `--model`, with ` + adapter DIGEST` and
+   ` + N shots` if there are any). Of a local path only the last folder is used, and `predictions:` is left out. If two
+   models then have the same name, their full names are used.
+3. If scores are not of the run's own reading, `, read by ...` is added.
+4. If two runs of the same questions have the same name, the folder of the start is added to this name everywhere:
+   `name (cold)`. If they still have the same name, they are numbered: `name (cold) (1)`.
+
+The tables of judges name models by this rule (`model_labels` of `judging/cross.py`), and judges by the name of the
+judging model (`judge_labels` of `judging/judged_run.py`). `diagnosis.json` holds `ModelInfo.label`.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ from typing import Any, cast
 
 from barista_bench.core.example import Status, status_counts
 from barista_bench.core.guarding import guard, note_fault
-from barista_bench.core.resampling import Interval
 from barista_bench.core.task import Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, DataError, TaskError
@@ -372,8 +371,3 @@ def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
             "scores": sample.scores if sample.is_counted else None,
         }
         yield encode(line) + "\n"
-
-
-def interval_of(run: ScoredRun) -> dict[str, Interval]:
-    """Return the intervals of all scores of a scored run."""
-    return metric_intervals(run.counted)

@@ -1,6 +1,6 @@
 import type { VideoKind } from "./shapes.d.ts";
 
-// What the studio's server sends of the home page, and of commands that the page may run (`home.py`, `making.py`).
+// What the studio's server sends of the home page, and of commands that the page may run (`home.py`, `commands.py`).
 
 export interface Opened {
   person: string;

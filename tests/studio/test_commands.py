@@ -19,7 +19,7 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from barista_bench.errors import DataError
-from barista_bench.studio import jobs as jobs_module, making
+from barista_bench.studio import drop_videos, jobs as jobs_module
 from barista_bench.studio.jobs import MOST_RUNNING, Jobs, StudioJob
 from barista_bench.studio.workspace import default_paths, find_folders, open_workspace
 from tests.reporting.browser import Watched
@@ -200,11 +200,11 @@ def test_whoever_breaks_off_what_they_send_leaves_no_traceback_and_no_file(folde
 
 
 def test_the_size_of_a_video_is_bounded(anna: Visitor, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "MAX_VIDEO", 1000)
+    monkeypatch.setattr(drop_videos, "MAX_VIDEO", 1000)
     status, problem = upload(anna, "videos", "a.mp4", bytes(2000))
     assert (status, "has more than" in problem) == (400, True)
-    monkeypatch.setattr(making, "MAX_VIDEO", 10**9)
-    monkeypatch.setattr(making, "_LEFT_FREE", 2**62)
+    monkeypatch.setattr(drop_videos, "MAX_VIDEO", 10**9)
+    monkeypatch.setattr(drop_videos, "_LEFT_FREE", 2**62)
     assert "disk is nearly full" in upload(anna, "videos", "a.mp4", b"x")[1]
     assert list((folder / "videos").iterdir()) == []
 

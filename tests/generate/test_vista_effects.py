@@ -21,7 +21,7 @@ from barista_bench.generate.vista.family import VistaFamily
 from barista_bench.generate.vista.release import RENDERED_FILE
 from barista_bench.generate.vista.statements import LeftmostAtEnd, Unjoined
 from barista_bench.media.encoding import encode_video
-from barista_bench.mini.kitchen import VideoPlan, write_video
+from barista_bench.mini.kitchen import VideoPlan, plan_kitchen, write_video
 from barista_bench.scene_graph.domain import load_domain
 from tests.conftest import MadeOnce
 from tests.generate.graphs import annotation_file, scene_of, table
@@ -87,6 +87,17 @@ def test_the_leftmost_is_decided_by_boxes_of_all_objects_of_the_kind(
     for is_said in (True, False):
         truth = LeftmostAtEnd(("a", "b"), "coffee cup", 0, 30, is_said).truth(scene)
         assert truth is (None if stays is None else stays is is_said)
+
+
+@pytest.mark.full
+def test_a_kitchen_with_effects_gives_sets_about_them(tmp_path: Path) -> None:
+    (tmp_path / "kitchen").mkdir()
+    for plan in plan_kitchen(videos=1, width=320, height=180, fps=10, effects=True)[1:]:
+        write_video(plan, tmp_path / "kitchen")
+    generate(tmp_path / "kitchen", tmp_path / "out", ["vista"], per_subtask=9)
+    subtasks = {row["subtask"] for row in lines_of(tmp_path / "out/vista.items.jsonl")}
+    assert {"clean", "heat", "object_tracking"} <= subtasks
+    assert not list(faults(tmp_path / "kitchen", tmp_path / "out", ("vista",)))
 
 
 THINGS = {"right": "right hand", "cup": "coffee cup", "lid": "lid", "jar": "jar"}

@@ -141,7 +141,7 @@ def test_a_prompt_file_has_the_texts_of_the_writer_and_of_the_checker(graphs: Pa
     )
     write_items(config, *(ScriptedJudge(lambda r, _, a=a: heard(a, r), name=a.__name__) for a in (written, checked)))
     assert systems == {*names.values()}
-    with pytest.raises(ConfigError, match="tasks.egocot"):
+    with pytest.raises(ConfigError, match=r"tasks\.egocot"):
         start(graphs, tmp_path / "other", families=("egocot",), prompts=file)
 
 

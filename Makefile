@@ -21,11 +21,12 @@ UNTRAINED := oracle chance prior
 JUDGED := $(foreach model,oracle chance kitchen text_only-kitchen,$(addprefix $(model)/barista/,referring temporal_vqa)) \
   $(addsuffix /egocot/cot,oracle chance)
 # Videos, their frames a second, examples of each task, and of each subtask of a sibling benchmark: enough to see everything
-# work and to tell models apart, few enough for a laptop.
+# work and to tell models apart, few enough for a laptop. A general set of ViSTa has nine videos.
 VIDEOS  := 10
 FPS     := 10
 LIMIT   := 10
 SUBTASK := 3
+VISTA   := 9
 SIBLINGS := vista handyvqa tog_bench egocot
 # A stand-in for the commit of the published dataset: nothing is uploaded.
 COMMIT := 0000000000000000000000000000000000000000
@@ -51,7 +52,7 @@ node_modules/installed: package.json $(VENV)/installed
 	touch $@
 
 run: $(VENV)/installed
-	rm -rf $(BUILD)/runs $(BUILD)/releases $(BUILD)/own $(BUILD)/graphs
+	rm -rf $(BUILD)/runs $(BUILD)/releases* $(BUILD)/own $(BUILD)/graphs
 	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target kitchen own
 	cp -R $(BUILD)/kitchen $(BUILD)/graphs
 	cp -R $(BUILD)/own/graphs/. $(BUILD)/graphs
@@ -100,9 +101,12 @@ barista:
 
 # ViSTa is scored by whole problem sets, so that it has no limit.
 SIBLING = --out $(BUILD)/data/$(1) $(if $(filter vista,$(1)),,--sampling limit=$(LIMIT))
+RELEASES = $(BUILD)/releases$(if $(filter vista,$(1)),_vista)
+GENERATE = generate --source $(BUILD)/graphs --no-progress --families
 siblings:
-	@$(TOGETHER) 'generate --source $(BUILD)/graphs --out $(BUILD)/releases --per-subtask $(SUBTASK) --no-progress' \
-	  $(foreach name,$(SIBLINGS),'build --benchmark $(name) --source $(BUILD)/releases/$(name) $(call SIBLING,$(name))')
+	@$(TOGETHER) '$(GENERATE) vista --out $(call RELEASES,vista) --per-subtask $(VISTA)' \
+	  '$(GENERATE) handyvqa,tog_bench,egocot --out $(BUILD)/releases --per-subtask $(SUBTASK)' \
+	  $(foreach name,$(SIBLINGS),'build --benchmark $(name) --source $(call RELEASES,$(name))/$(name) $(call SIBLING,$(name))')
 
 # What a contributor runs: everything that holds behaviour, in about three minutes on two idle cores.
 test: $(VENV)/installed

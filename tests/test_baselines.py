@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from barista_bench.annotate.decisions import read_decisions
 from barista_bench.api import load_results
 from barista_bench.benchmarks.kinds.masks import answered_masks
 from barista_bench.data.folder import build
@@ -48,7 +49,7 @@ def place(tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatch)
 
 def answers_of(program: str, place: Path, data: Path, benchmark: str, task: str, file: str) -> ScoredRun:
     """Run the page's program that contains a text, then ask its file as a model."""
-    (source,) = (each for each in PROGRAMS if program in each)
+    source = next(each for each in PROGRAMS if program in each)
     (place / benchmark).symlink_to(data)
     (place / "program.py").write_text(source)
     runpy.run_path("program.py")
@@ -93,6 +94,25 @@ def test_care_ego_writes_a_box_for_each_hand_and_its_object(
     left, right = [0, height / 2, width / 4, height], [width * 3 / 4, height / 2, width, height]
     assert np.allclose(first[0]["hand_boxes"], [left, right])
     assert first[1]["hand_boxes"] == [pytest.approx(left)]
+
+
+def test_care_ego_tells_on_which_frames_hands_touch_things(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Segmentor:
+        def test_step(self, data: dict[str, Any]) -> list[SimpleNamespace]:
+            (pixels,) = data["inputs"]
+            assert (pixels.shape, pixels.dtype) == ((3, 448, 448), torch.uint8)
+            masks = dict.fromkeys(("left_obj", "two_obj"), pixels[:1] * 0) | {"right_obj": pixels[:1] > 99}
+            return [SimpleNamespace(**{f"pred_sem_seg_{n}": SimpleNamespace(data=d) for n, d in masks.items()})]
+
+    frames = [np.full((4, 6, 3), value, dtype=np.uint8) for value in (0, 200, 0)]
+    stand_in(monkeypatch, "mmseg.apis", init_model=lambda *_, **__: Segmentor())
+    stand_in(monkeypatch, "mmcv", VideoReader=lambda path: frames, imresize=lambda f, size: np.resize(f, (*size, 3)))
+    (source,) = (each for each in PROGRAMS if "mmcv" in each)
+    (place / "program.py").write_text(source)
+    monkeypatch.setattr(sys, "argv", ["program.py", "videos/pour.mp4"])
+    runpy.run_path("program.py")
+    decisions = read_decisions(place / "pour.csv")
+    assert (decisions.video, decisions.confidence) == ("pour", [0, 1, 0])
 
 
 def test_viclip_ranks_the_descriptions_by_8_frames(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

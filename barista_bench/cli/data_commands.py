@@ -69,6 +69,13 @@ def mini(
     fps: Annotated[
         int, typer.Option(help="Frames per second. Events do not depend on it; a lower rate draws fewer frames.")
     ] = 30,
+    effects: Annotated[
+        bool,
+        typer.Option(
+            "--effects",
+            help="Add three videos in which cups change places, a saucer is washed and milk is heated, for ViSTa.",
+        ),
+    ] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 2,
     progress: Progress = True,
 ) -> None:
@@ -80,7 +87,15 @@ def mini(
 
     with exit_on_error():
         folders = write_kitchen(
-            out, videos=videos, seed=seed, width=width, height=height, fps=fps, num_proc=num_proc, progress=progress
+            out,
+            videos=videos,
+            seed=seed,
+            width=width,
+            height=height,
+            num_proc=num_proc,
+            fps=fps,
+            effects=effects,
+            progress=progress,
         )
     echo(f"{len(folders)} videos in {out}")
 

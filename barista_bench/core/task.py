@@ -141,10 +141,6 @@ class Question(ABC):
         """
         return None
 
-    def why_unasked(self, example: Example) -> str | None:
-        """Return why an example is not asked but counts as unanswered, as a clause; None if it is asked."""
-        return None
-
     def has_answer(self, example: Example) -> bool:
         """Whether the reference is known. Questions with hidden answers are asked but never scored."""
         return True

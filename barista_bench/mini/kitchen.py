@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -122,7 +122,8 @@ class KitchenVideo:
         sleeve = script.pick_in_turn(f"sleeve:{plan.seed}", _SLEEVES, plan.index)
         colours = {"sleeve": sleeve, **dict.fromkeys(script.HAND_CATEGORIES, "skin")}
         for key, prop in self.timeline.props.items():
-            colour = script.pick_in_turn(f"colour:{plan.seed}:{plan.preparation}:{key}", prop.colours, plan.turn)
+            options = prop.colours[:1] if plan.order else prop.colours  # then cups look the same
+            colour = script.pick_in_turn(f"colour:{plan.seed}:{plan.preparation}:{key}", options, plan.turn)
             colours[key] = colours[colour[1:]] if colour.startswith("=") else colour
         return colours
 
@@ -217,8 +218,12 @@ def plan_kitchen(
     height: int = 360,
     seconds: tuple[float, float] = SECONDS,
     fps: int = FPS,
+    effects: bool = False,
 ) -> list[VideoPlan]:
-    """Plan the videos of a kitchen; the preparations take turns. Nothing is drawn or written."""
+    """Plan the videos of a kitchen; the preparations take turns. Nothing is drawn or written.
+
+    With `effects`, each preparation has one further video with the script `script.EFFECTS`.
+    """
     if videos < 1:
         raise ConfigError(f"videos={videos}: a kitchen without a video. Fix: give at least 1")
     if width % 2 or height % 2 or width < 64 or height < 64 or width > 2 * height:
@@ -229,7 +234,8 @@ def plan_kitchen(
         raise ConfigError(f"seconds={seconds}: no range of lengths. Fix: give 0.5 <= shortest <= longest")
     if fps < 2:
         raise ConfigError(f"fps={fps}: too few to see the hands' actions. Fix: give at least 2 frames a second")
-    return [VideoPlan(n, seed, width, height, seconds, fps) for n in range(videos)]
+    plans = [VideoPlan(n, seed, width, height, seconds, fps) for n in range(videos + 3 * effects)]
+    return [replace(plan, order=script.EFFECTS[plan.preparation]) if plan.index >= videos else plan for plan in plans]
 
 
 def write_kitchen(
@@ -242,18 +248,21 @@ def write_kitchen(
     num_proc: int = 2,
     seconds: tuple[float, float] = SECONDS,
     fps: int = FPS,
+    effects: bool = False,
     progress: bool = False,
 ) -> list[Path]:
     """Render a scripted coffee kitchen into the folder `out` and return its video folders, sorted.
 
     The same arguments give the same annotation bytes for any `num_proc` (number of worker processes). `seconds` limits
     the lengths of the videos: scripts are stretched or squeezed to fit. With lower `fps` (frames per second), the same
-    events take fewer frames. The folder appears only when it is complete.
+    events take fewer frames. `effects` adds videos, as in `plan_kitchen`. The folder appears only when it is complete.
 
     Raises:
         ConfigError: a number cannot be used, or `out` is not a folder that may be replaced: see `replacing_folder`.
     """
-    plans = plan_kitchen(videos=videos, seed=seed, width=width, height=height, seconds=seconds, fps=fps)
+    plans = plan_kitchen(
+        videos=videos, seed=seed, width=width, height=height, seconds=seconds, fps=fps, effects=effects
+    )
     with replacing_folder(Path(out), KITCHEN) as folder:
         folders = map_in_processes(partial(write_video, root=folder), plans, num_proc)
         for _ in tqdm(folders, total=len(plans), desc="mini kitchen", unit="video", disable=not progress):

@@ -24,6 +24,8 @@ HANDS_DEPTH = 3 * AIR
 REACH = 22 * BEATS
 """Beats in which a hand moves between a thing and its resting place, just below the picture."""
 _SWING = 20 * BEATS  # beats per swing of stirring or wiping
+_MARKS = {"dirty": "stain", "hot": "steam"}
+"""Maps a state to the sprite that shows it."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,10 @@ class KitchenScene:
             colour = self._colours[flow.content]
             depth = max(goal.depth, source.depth) + 1 if source.depth > AIR else goal.depth + 1
             sprites.append(PlacedSprite(flow.content, "stream", colour, height, source.x, source.y, depth))
+        for (key, state), spans in self._timeline.states.items():
+            if state in _MARKS and any(start <= beat < end for start, end in spans):
+                mark, phase = self._resolve(PropPlace(key, 0, -56, 21), beat), beat // (6 * BEATS) % 4
+                sprites.append(PlacedSprite(key, _MARKS[state], "white", phase, mark.x, mark.y, mark.depth))
         steaming = [r for value in ("extracting", "rinsing") for r in self._timeline.states.get(("machine", value), ())]
         if any(start <= beat < end for start, end in steaming):
             tray = self._resolve(PropPlace("machine", 0, -60, 40), beat)

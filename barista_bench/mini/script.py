@@ -144,10 +144,13 @@ class _ScriptTables(msgspec.Struct):
     shared: dict[str, tuple[Act, ...]]
     blocks: dict[str, dict[str, Block]]
     orders: dict[str, list[str]]
+    effects: dict[str, str]
 
 
 _TABLES = msgspec.yaml.decode(resources.files(__package__).joinpath("script.yaml").read_bytes(), type=_ScriptTables)
 PREPARATIONS = tuple(_TABLES.orders)
+EFFECTS = _TABLES.effects
+"""Maps a preparation to the blocks of a video in which things change their state or their places."""
 
 
 def script_of(preparation: str, turn: int, seed: int, order: str = "") -> list[tuple[str, list[Act]]]:

@@ -230,14 +230,17 @@ def _diagnosis(analyses: Analyses) -> Iterator[Table]:
 def _papers(sections: Sequence[Section], judged_runs: JudgedRuns) -> Iterator[PaperPart]:
     """Yield a part per benchmark, and further parts for runs that are not comparable with earlier runs of their task.
 
-    Different sets of examples share a part if the benchmark's tables compare these sets.
+    Different sets of examples, or runs with different options, share a part if the benchmark's tables compare these.
     """
     parts: dict[tuple[str, int], list[Section]] = {}
     records: dict[tuple[str, str], list[Comparability]] = {}
     for section in sections:
         record = section.runs[0].results.comparability
-        if record.benchmark in BENCHMARKS and BENCHMARKS[record.benchmark].compares_sets:
+        benchmark = BENCHMARKS.get(record.benchmark)
+        if benchmark and benchmark.compares_sets:
             record = record.model_copy(update={"split": "", "limit": None, "content_hash": ""})
+        if benchmark and benchmark.compares_options:
+            record = record.model_copy(update={"options": {}})
         records_of_task = records.setdefault((record.benchmark, record.task), [])
         records_of_task += [] if record in records_of_task else [record]
         parts.setdefault((record.benchmark, records_of_task.index(record)), []).append(section)

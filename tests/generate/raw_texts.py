@@ -67,7 +67,8 @@ def is_state(words: str, value: str) -> bool:
 
 def is_action(video: RawVideo, words: str, name: str) -> bool:
     """Whether words, their verb in any form, are an activity or step that the graph calls `name`."""
-    verb, _, noun = name.lower().partition(" ")
+    noun = name.lower().partition(" ")[2]
+    verb = DOMAIN["activities"].get(name.lower(), name.lower()).removesuffix(noun).strip()
     phrases = {verb, FAMILIES["vista"]["phrases"].get(verb, verb), FAMILIES["egocot"]["verbs"].get(verb, verb)}
     things = {label for item, kind in video.category.items() if kind == noun for label in video.labels(item)}
     nouns = {noun, FAMILIES["vista"]["nouns"].get(noun, noun), *things}

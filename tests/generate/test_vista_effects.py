@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,13 +15,13 @@ from barista_bench.core.task import Example
 from barista_bench.errors import DataError
 from barista_bench.generate.candidates import Item, Tally
 from barista_bench.generate.generator import generate
-from barista_bench.generate.vista.clips import Sequences
+from barista_bench.generate.vista.clips import Sequences, foundation_candidates
 from barista_bench.generate.vista.effects import effect_candidates
 from barista_bench.generate.vista.family import VistaFamily
 from barista_bench.generate.vista.release import RENDERED_FILE
 from barista_bench.generate.vista.statements import LeftmostAtEnd, Unjoined
 from barista_bench.media.encoding import encode_video
-from barista_bench.mini.kitchen import VideoPlan, write_video
+from barista_bench.mini.kitchen import VideoPlan, plan_kitchen, write_video
 from barista_bench.scene_graph.domain import load_domain
 from tests.conftest import MadeOnce
 from tests.generate.graphs import annotation_file, scene_of, table
@@ -88,12 +89,23 @@ def test_the_leftmost_is_decided_by_boxes_of_all_objects_of_the_kind(
         assert truth is (None if stays is None else stays is is_said)
 
 
+@pytest.mark.full
+def test_a_kitchen_with_effects_gives_sets_about_them(tmp_path: Path) -> None:
+    (tmp_path / "kitchen").mkdir()
+    for plan in plan_kitchen(videos=1, width=320, height=180, fps=10, effects=True)[1:]:
+        write_video(plan, tmp_path / "kitchen")
+    generate(tmp_path / "kitchen", tmp_path / "out", ["vista"], per_subtask=9)
+    subtasks = {row["subtask"] for row in lines_of(tmp_path / "out/vista.items.jsonl")}
+    assert {"clean", "heat", "object_tracking"} <= subtasks
+    assert not list(faults(tmp_path / "kitchen", tmp_path / "out", ("vista",)))
+
+
 THINGS = {"right": "right hand", "cup": "coffee cup", "lid": "lid", "jar": "jar"}
 
 
-def sets_of(root: Path, **said: object) -> dict[str, list[Item]]:
+def sets_of(root: Path, things: Mapping[str, str] = THINGS, **said: object) -> dict[str, list[Item]]:
     family = VistaFamily(load_domain())
-    scene = table(root, THINGS, **said)  # type: ignore[arg-type]
+    scene = table(root, things, **said)  # type: ignore[arg-type]
     items = family.sample_items(list(family.decide_all(scene, Tally())), 100, 0)
     for item in items:
         truths = [choice.statement.truth(scene) for choice in item.choices]
@@ -109,6 +121,20 @@ def test_a_cup_that_is_washed_and_used_again_is_a_set_of_cleaning(tmp_path: Path
         "At first, the coffee cup is clean, and at the end it is dirty.",
         "At first, the coffee cup is dirty, and at the end it is clean.",
     ]
+
+
+def test_a_glass_that_cools_down_and_a_thing_that_is_sliced_are_sets(tmp_path: Path) -> None:
+    values = [("glass", "state", value, 40 * at, 40 * at + 40) for at, value in enumerate(("hot", "cold", "hot"))]
+    sets = sets_of(tmp_path / "glass", {"right": "right hand", "glass": "glass"}, attributes=values)
+    assert [item.candidate.right_text for item in sets["cool"]] == [
+        "At first, the glass is cold, and at the end it is hot.",
+        "At first, the glass is hot, and at the end it is cold.",
+    ]
+    words = VistaFamily(load_domain()).words
+    words = msgspec.structs.replace(words, changes={"slice": {"jar": {"whole": "whole", "broken": "in pieces"}}})
+    values = [("jar", "state", "whole", 0, 60), ("jar", "state", "broken", 60, 120)]
+    asked = list(foundation_candidates(table(tmp_path, THINGS, attributes=values), [], words))
+    assert {row.slots["state"] for row in asked if row.subtask == "sliced_v_whole"} == {"whole", "in pieces"}
 
 
 def test_a_change_that_happens_is_asked_beside_an_action_that_leaves_the_state(tmp_path: Path) -> None:

@@ -124,6 +124,27 @@ def test_a_second_start_asks_nothing_and_gives_the_same_bytes(first: WriteSessio
         start(graphs, first.folder, ScriptedJudge(written, name="other"))
 
 
+def test_a_prompt_file_has_the_texts_of_the_writer_and_of_the_checker(graphs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "printed.yaml"
+    names = {"tog_bench": "Write an instruction.", "checker": "Check it."}
+    user = "{images}\nBEGIN {fence}\n{data}\nEND {fence}"
+    texts = {name: {"version": 1, "system": system, "user": user} for name, system in names.items()}
+    file.write_text(json.dumps({"tasks": texts}))
+    systems = set()
+
+    def heard(answer: Callable[[Request], Completion], request: Request) -> Completion:
+        systems.add(request.prompt.system)
+        return answer(request)
+
+    config = WriteConfig(
+        model="w", source=graphs, out=tmp_path / "out", per_video=1, families=("tog_bench",), prompts=file
+    )
+    write_items(config, *(ScriptedJudge(lambda r, _, a=a: heard(a, r), name=a.__name__) for a in (written, checked)))
+    assert systems == {*names.values()}
+    with pytest.raises(ConfigError, match=r"tasks\.egocot"):
+        start(graphs, tmp_path / "other", families=("egocot",), prompts=file)
+
+
 def test_two_people_make_items_verified_and_only_then_are_they_published(
     first: WriteSession, graphs: Path, accepted: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from barista_bench.api import evaluate
 from barista_bench.data.folder import build
+from barista_bench.reporting import write_report
 from tests.conftest import MadeOnce
 
 
@@ -42,3 +43,9 @@ def test_options_change_what_is_shown_of_frozen_images(dataset: Path, tmp_path: 
         images = run.examples[index].images(run.task)
         assert len(images) == len(example.inputs["frames"])  # type: ignore[arg-type]
         assert {max(image.size) for image in images} == {32}
+    whole = evaluate(
+        dataset, "oracle", out=tmp_path / "whole", repetitions=1, benchmark="handyvqa", task="rvos_objects"
+    )
+    write_report([run, *whole.runs], tmp_path / "report", compare=False, tables=True)
+    (table_5,) = (tmp_path / "report/report_tables").glob("*table_5*.csv")
+    assert len(table_5.read_text().splitlines()) == 1 + 2

@@ -89,9 +89,7 @@ def test_the_answers_of_the_oracle_ask_what_the_right_options_ask_byte_for_byte(
     assert again.task.prompt(example, Segmenter.box_format) == told.asked[example.example_id].prompt
 
 
-def test_what_the_first_run_does_not_answer_is_not_asked_and_counts_as_unanswered(
-    dataset: Path, tmp_path: Path
-) -> None:
+def test_what_the_first_run_does_not_answer_is_no_question_of_the_second(dataset: Path, tmp_path: Path) -> None:
     examples = open_examples(dataset, "handyvqa", "objects").examples
     masked = {example.example_id for example in open_examples(dataset, "handyvqa", "rvos_objects").examples}
     texts = {e.example_id: e.inputs["options"][0] for e in examples}  # type: ignore[index]
@@ -105,11 +103,11 @@ def test_what_the_first_run_does_not_answer_is_not_asked_and_counts_as_unanswere
     assert {name: request.inputs["phrases"] for name, request in model.asked.items()} == {
         f"rvos_{name}": [texts[name]] for name in others
     }
-    skipped = [sample for sample in second.samples if sample.example.example_id not in model.asked]
-    assert len(skipped) == 2 * 2
-    assert all("chose no option" in str(sample.record.error) for sample in skipped)
-    assert second.results.coverage.scored == second.results.coverage.expected == 2 * (2 + len(others))
-    assert second.results.metrics["coverage"].mean == pytest.approx(len(others) / (2 + len(others)))
+    part, coverage = second.results.dataset.part, second.results.coverage
+    assert part is not None
+    assert (part.asked, part.of) == (len(others), len(others) + 2)
+    assert part.words.startswith("answered by predictions:")
+    assert coverage.answered == coverage.scored == coverage.expected == 2 * len(others)
 
 
 def test_the_hash_of_the_first_run_is_in_every_fingerprint_and_another_run_is_refused(
@@ -128,7 +126,7 @@ def test_the_hash_of_the_first_run_is_in_every_fingerprint_and_another_run_is_re
 
 def test_a_run_of_other_questions_and_two_ways_to_name_options_are_refused(dataset: Path, tmp_path: Path) -> None:
     first = first_stage(dataset, tmp_path / "first", task="objects")
-    with pytest.raises(DataError, match="none of the"):
+    with pytest.raises(DataError, match="answers none of the"):
         second_stage(dataset, tmp_path / "second", f"options_from={first}")
     options = (f"options_from={first}", "truth_options=true")
     with pytest.raises(ConfigError, match="leave one of them out"):

@@ -7,8 +7,8 @@ frame scores 0.
 
 Three options give the paper's settings. `mode=sequential` (default) shows the complete clip, and `mode=frame_wise`
 shows only the annotated frames. `truth_options` gives the model the names of the right options instead of the question.
-`options_from` gives it the names of the options that another model chose, which is the paper's two-stage setting. If
-that model chose nothing readable, the example is not asked and counts as unanswered.
+`options_from` gives it the names of the options that another model chose, which is the paper's two-stage setting. Only
+examples for which that model chose an option are asked.
 """
 
 from __future__ import annotations
@@ -202,11 +202,6 @@ class SegmentationTask(HandyvqaTask):
             if other is not None and other.task == self.name.removeprefix(MASKS):
                 return name if (other.video_id, other.metadata.get("centre_seconds")) == clip else None
         return None
-
-    def why_unasked(self, example: Example) -> str | None:
-        if self.chosen["options_from"] is None or self.run_answers.get(example.example_id):
-            return None
-        return "the run of options_from chose no option"
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """Return the images that the option `mode` shows, scaled down to the option `max_side`."""

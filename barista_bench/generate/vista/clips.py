@@ -87,9 +87,13 @@ class VistaWords(DomainRecord, frozen=True):
     states: dict[str, dict[str, str]]
     hollow: tuple[str, ...]
     contents: str
-    changes: dict[Literal["clean", "heat", "toggle", "slice"], dict[str, dict[str, str]]] = msgspec.field(
+    changes: dict[Literal["clean", "heat", "cool", "toggle", "slice"], dict[str, dict[str, str]]] = msgspec.field(
         default_factory=dict
     )
+
+    @property
+    def states_by_subtask(self) -> dict[str, dict[str, dict[str, str]]]:
+        return {"on_v_off": self.states, "sliced_v_whole": self.changes.get("slice", {})}
 
     def action(self, name: str) -> str:
         """Return an activity "Verb noun" in words without a subject, such as "pick up the cup"."""
@@ -301,11 +305,14 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
 
 
 def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Yield candidates about the state of an object, in clips at most half as long as an action may be."""
+    """Yield candidates about the state of an object, in clips at most half as long as an action may be.
+
+    The states of `sliced_v_whole` are the values between which slicing changes an object.
+    """
     length = scene.frames_in(scene.domain.lengths.action_max / 2)
-    for span in scene.values:
+    for (subtask, states), span in product(words.states_by_subtask.items(), scene.values):
         kind, item = kind_name(scene, span.thing), span.thing.id
-        values = words.states.get(kind, {})
+        values = states.get(kind, {})
         if span.type != "state" or span.value not in values:
             continue
         first, stop = span.start + scene.margin, span.end - scene.margin
@@ -322,7 +329,7 @@ def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandi
             if span.value in words.hollow:
                 given.append(NothingInside(item, words.contents, start, end))
             arguments = kind, "vista/state", sayings, (start, end), start, (), (item,)
-            yield clip_candidate(scene, "on_v_off", *arguments, given)
+            yield clip_candidate(scene, subtask, *arguments, given)
 
 
 def clip_candidate(

@@ -38,8 +38,8 @@ from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
 
 FOUNDATION = (
-    *("objects", "containers", "on_v_off", "pick_v_put", "opening_v_closing"),
-    *("clean", "heat", "toggle", "slice", "object_tracking", "object_interaction"),
+    *("objects", "containers", "on_v_off", "sliced_v_whole", "pick_v_put", "opening_v_closing"),
+    *("clean", "heat", "cool", "toggle", "slice", "object_tracking", "object_interaction"),
 )
 LEVELS = range(2, 9)
 LARGEST_FOUNDATION = 8

@@ -64,6 +64,9 @@ class WriteConfig(ModelSettings):
     per_video: Count = Field(4, description="Maximum number of items per video and family.")
     frames: Count = Field(8, description="Number of frames that the models see of a video.")
     domain: Path | None = Field(None, description="Domain file with the names of objects; coffee making by default.")
+    prompts: Path | None = Field(
+        None, description="Prompt file with the texts of each family and of the checker, instead of ours."
+    )
     review: Paths = Field((), description="Completed review.jsonl; repeat it for each reviewer. The majority counts.")
     lead: Path | None = Field(
         None, description="Review file of a lead, whose verdicts count instead of the majority's."

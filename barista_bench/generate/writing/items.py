@@ -31,6 +31,7 @@ from barista_bench.benchmarks.release_records import GRAPH_EVIDENCE_FILE
 from barista_bench.core.example import content_seed
 from barista_bench.core.fencing import fence_material
 from barista_bench.core.prompt import Prompt, packaged_prompts
+from barista_bench.core.prompt_files import load_prompts
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_place, refuse_inside
 from barista_bench.files.writing import write_whole
@@ -193,7 +194,11 @@ def _ask(
     config: WriteConfig, writer: Model, judge: Model, plans: Sequence[ItemPlan], log: SampleLog, session: WriteSession
 ) -> list[tuple[_Draft[Written], str]]:
     """Return each item as written, with the reason why it cannot be used; the reason is empty if it can."""
-    prompts = {name: packaged_prompts(__package__, name) for name in (*KINDS, "checker")}
+    names = (*(config.families if config.prompts else KINDS), "checker")
+    prompts = {
+        name: load_prompts(config.prompts, name) if config.prompts else packaged_prompts(__package__, name)
+        for name in names
+    }
     hashes = {name: texts.sha256 for name, texts in prompts.items()}
     models = {"writer": asdict(writer.identity), "checker": asdict(judge.identity)}
     identity = plain_json({**models, "generation": asdict(config.generation), "prompts": hashes})

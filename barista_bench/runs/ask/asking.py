@@ -175,8 +175,6 @@ class Asker:
             for entry in self._open_examples(run, videos):
                 if isinstance(entry.asked_input.question, TaskError):
                     settled.append((entry, entry.asked_input.question))
-                elif reason := run.task.why_unasked(entry.example):
-                    settled += [(entry, _unasked(entry, *key, reason)) for key in entry.keys.items()]
                 elif run.steps is None:
                     pending.append(entry)
                 else:
@@ -377,13 +375,6 @@ def decoded_size(pictures: Pictures | PictureError) -> int:
         return 0
     pairs = zip(pictures.images, pictures.files or (None,) * len(pictures.images), strict=True)
     return sum(size_of_images([image]) if file is None else len(file) for image, file in pairs)
-
-
-def _unasked(entry: _Pending, repetition: int, key: str, reason: str) -> SampleRecord:
-    """Return the record of a sample that counts as unanswered without a question."""
-    answer = Completion("", note=f"stand for questions that were not asked: {reason}")
-    record = _record(entry, repetition, key, answer, 0.0)
-    return msgspec.structs.replace(record, status=Status.PARSE_ERROR, error=f"not asked: {reason}")
 
 
 def _record(

@@ -9,22 +9,27 @@ import hashlib
 import json
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from barista_bench.core.task import Example
+from barista_bench.data.chosen import ChosenExamples
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.described import SHORT
-from barista_bench.runs.run_folder import OpenedTask
+from barista_bench.runs.run_folder import ChosenPart, OpenedTask
 from barista_bench.runs.score.samples import ReadRun, ScoredSample, read_samples
 
 log = logging.getLogger(__name__)
 
 
-def read_earlier_run(opened: OpenedTask, shots: int | None = None) -> None:
+def read_earlier_run(opened: OpenedTask, shots: int | None = None) -> OpenedTask:
     """Set `Task.run_answers` if an option names a run, and replace the option's value by the run's model and hash.
+
+    Returns the task with the examples to which the run has an answer. If it has none for some, they are a part of the
+    set, as in `selection`.
 
     Raises:
         ConfigError: `shots` are set, for whose questions the run has no answers.
-        DataError: the folder is not a run, or it has none of these questions.
+        DataError: the folder is not a run, or it has no answer to any of these questions.
     """
     task = opened.task
     for name, option in task.options.items():
@@ -36,23 +41,29 @@ def read_earlier_run(opened: OpenedTask, shots: int | None = None) -> None:
         run = read_samples(folder)
         others = {example.example_id: example for example in run.examples.examples}
         names = {example.example_id: task.counterpart(example, others) for example in opened.examples.examples}
-        _check_found(f"{task.benchmark}/{task.name}", folder, names)
         answers = _answered_choices(run, others)
         task.run_answers = {own: answers[other] for own, other in names.items() if other is not None and answers[other]}
         model = run.description.name or run.description.identity.model.name
         task.chosen[name] = f"{model} {answers_hash(run.description.identity.model.name, run.samples)[:SHORT]}"
+        opened = _answered_part(opened, folder, model)
+    return opened
 
 
-def _check_found(task: str, folder: str, names: Mapping[str, str | None]) -> None:
-    unknown = [own for own, other in names.items() if other is None]
-    if len(unknown) == len(names):
+def _answered_part(opened: OpenedTask, folder: str, model: str) -> OpenedTask:
+    ids = [name for each in opened.examples.examples if (name := each.example_id) in opened.task.run_answers]
+    count, title = len(opened.examples), f"{opened.task.benchmark}/{opened.task.name}"
+    if not ids:
         raise DataError(
-            f"{folder}: has none of the {len(names)} questions of {task}, such as {unknown[0]!r:.200}. "
+            f"{folder}: answers none of the {count} questions of {title}. "
             "Fix: name a run of the same questions with options, built from the same release"
         )
-    if unknown:
-        what = f"{len(unknown)} of the {len(names)} questions of {task}, such as {unknown[0]!r:.200}"
-        log.warning("%s: does not have %s. They are not asked and count as unanswered", folder, what)
+    if len(ids) == count:
+        return opened
+    log.warning("%s: answers %d of the %d questions of %s. Only these are asked", folder, len(ids), count, title)
+    earlier = opened.part or ChosenPart(words="", of=count, ids=ids)
+    words = "; ".join(filter(None, (earlier.words, f"answered by {model} before"[:200])))
+    part = ChosenPart(words=words, of=earlier.of, ids=ids)
+    return replace(opened, examples=ChosenExamples(opened.examples, ids), part=part)
 
 
 def _answered_choices(run: ReadRun, examples: Mapping[str, Example]) -> dict[str, list[str]]:

@@ -81,9 +81,7 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
             fitting_tasks.append(candidate)
     if refusal is not None and not fitting_tasks:
         raise refusal
-    for opened in fitting_tasks:
-        read_earlier_run(opened, config.shots)
-    return fitting_tasks
+    return [read_earlier_run(opened, config.shots) for opened in fitting_tasks]
 
 
 def _warn_of_absent_checkpoints(task: Task) -> None:

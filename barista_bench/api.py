@@ -237,8 +237,8 @@ class Diagnoses:
     @property
     def sentences(self) -> dict[str, list[str]]:
         """Return the findings of each task."""
-        adjusted = causes(self.diagnoses)
-        return {each.task: sentences(each, adjusted) for each in self.diagnoses}
+        pairs = zip(self.diagnoses, causes(self.diagnoses), strict=True)
+        return {each.task: sentences(each, adjusted) for each, adjusted in pairs}
 
 
 def diagnose(data: str | Path, model: str, *, out: str | Path, **settings: object) -> Diagnoses:

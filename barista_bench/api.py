@@ -243,8 +243,8 @@ class Diagnoses:
     @property
     def sentences(self) -> dict[str, list[str]]:
         """Return the findings of each task."""
-        adjusted = adjusted_p_values(self.diagnoses)
-        return {each.task: finding_sentences(each, adjusted) for each in self.diagnoses}
+        pairs = zip(self.diagnoses, adjusted_p_values(self.diagnoses), strict=True)
+        return {each.task: finding_sentences(each, adjusted) for each, adjusted in pairs}
 
 
 def diagnose(data: str | Path, model: str, *, out: str | Path, **settings: object) -> Diagnoses:

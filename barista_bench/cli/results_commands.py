@@ -52,16 +52,14 @@ def report(
     option: Options = None,
 ) -> None:
     """Write a self-contained HTML page and a Markdown summary with links to the page. Runs are read, never changed."""
-    from barista_bench.diagnosis.records import read_diagnoses
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
-    from barista_bench.reporting.aided import without_asked_twice
+    from barista_bench.reporting.aided import find_diagnoses
     from barista_bench.stats import run_labels
 
     with exit_on_error():
         check_target(out, REPORT)
-        with scored_runs(folders, data, root, option, with_stopped=True) as found:
-            scored = without_asked_twice(found)
+        with scored_runs(folders, data, root, option, with_stopped=True) as scored:
             size = round(max_size * 1_000_000)
             html, markdown = write_report(
                 scored,
@@ -71,11 +69,11 @@ def report(
                 max_bytes=size,
                 tables=tables,
                 figures=figures,
-                diagnoses=read_diagnoses(folders),
                 judge=judge,
             )
-            labels = run_labels(scored)
-            for run in scored:
+            shown, _ = find_diagnoses(scored)
+            labels = run_labels(shown)
+            for run in shown:
                 echo(summary_line(run.results, labels[run.folder]))
             echo(f"wrote {html} and {markdown}")
 
@@ -112,6 +110,7 @@ def compare(
     """Compare models on the same examples by difference with interval, Holm-corrected p-value and effect size."""
     from barista_bench.diagnosis.records import compared_shares, read_diagnoses
     from barista_bench.files.owned_folders import check_place
+    from barista_bench.reporting.aided import find_diagnoses
     from barista_bench.stats import compare_runs, differing_circumstances, run_labels
     from barista_bench.stats.tables import comparison_table
     from barista_bench.tables import Table, to_csv, to_text
@@ -120,7 +119,7 @@ def compare(
         if csv is not None:
             check_place(csv)
         with scored_runs(folders, data, root, option, with_stopped=True) as scored:
-            runs, stopped = split_stopped(scored)
+            runs, stopped = split_stopped(find_diagnoses(scored)[0])
             comparisons = compare_runs(runs, permutations=permutations) if len(runs) > 1 or not stopped else ()
             if csv is not None:
                 write_whole(csv, to_csv(Table.of_frame("comparisons", comparison_table(comparisons))))

@@ -233,8 +233,7 @@ def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
             return
         diagnoses = make_diagnoses(config, tell=echo)
         print_result(*to_text(diagnosis_table(diagnoses)).splitlines())
-        adjusted = adjusted_p_values(diagnoses)
-        for each in diagnoses:
+        for each, adjusted in zip(diagnoses, adjusted_p_values(diagnoses), strict=True):
             print_result("", *finding_sentences(each, adjusted))
         echo(f"wrote {config.out / 'diagnosis.json'}")
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -29,6 +29,9 @@ CLAIMING: Final = ("grounding", "hand_object", "relations")
 
 An answer that still agrees claims facts that are not visible.
 """
+
+
+PValues: TypeAlias = Mapping[Level, float]
 
 
 class MeasuredEstimate(Strict):
@@ -193,11 +196,11 @@ def read_diagnoses(folders: Iterable[str | Path]) -> list[Diagnosis]:
     ]
 
 
-def adjusted_p_values(diagnoses: Sequence[Diagnosis]) -> dict[tuple[str, str, Level], float]:
-    """Map (model, task, level) to the p-value after Holm's correction over all levels, tasks and models."""
-    keys = [(each.model, each.task, level) for each in diagnoses for level in each.levels]
+def adjusted_p_values(diagnoses: Sequence[Diagnosis]) -> list[PValues]:
+    """Return the p-values of each diagnosis after Holm's correction over all levels, tasks and models."""
     values = [level.p if level.p is not None else 1.0 for each in diagnoses for level in each.levels.values()]
-    return dict(zip(keys, adjust_p_values(values), strict=True)) if keys else {}
+    adjusted = iter(adjust_p_values(values) if values else ())
+    return [{level: next(adjusted) for level in each.levels} for each in diagnoses]
 
 
 def compared_shares(diagnoses: Sequence[Diagnosis]) -> Table:
@@ -231,8 +234,8 @@ def _values(diagnosis: Diagnosis, level: Level) -> Floats:
     return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def finding_sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
-    """Return the findings of a diagnosis as sentences. `adjusted` is the result of `adjusted_p_values`."""
+def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
+    """Return the findings of a diagnosis as sentences. `adjusted` comes from `adjusted_p_values`."""
     d = diagnosis
     what = " by word overlap" if d.by_words else ""
     missing = None if d.plain.value is None else 1 - d.plain.value
@@ -255,7 +258,7 @@ def finding_sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Le
     return found
 
 
-def headline_sentence(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> str:
+def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     """Return a sentence on the missing score and on the level with the largest share."""
     shares = {level: abs(told.share.value or 0.0) for level, told in diagnosis.levels.items()}
     largest = max(shares, key=lambda level: shares[level])
@@ -263,14 +266,14 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Le
     return " ".join([each for each in finding_sentences(diagnosis, adjusted) if each in own or " misses " in each])
 
 
-def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
+def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> list[str]:
     """Return sentences on the effect of a level's aid, and on whether the level is a cause."""
     told, name = diagnosis.levels[level], _GIVEN[level]
     control = "as many other pictures" if level in PICTURES else "inert text of the same length"
     turned = f"Given {name}, {_in_words(told.gain)}; given {control}, {_in_words(told.inert)}"
     followed = "" if told.uptake.value is None else f"; it follows false ones in {told.uptake.in_words}"
     found = [f"{turned}{followed}."]
-    if adjusted.get((diagnosis.model, diagnosis.task, level), 1.0) < ALPHA:
+    if adjusted[level] < ALPHA:
         found.append(f"So {level} {_ARE.get(level, 'are')} a cause: {told.share.in_words} of the score.")
     elif told.is_unused:
         found.append(f"It does not use this aid: {level} may be a cause all the same.")
@@ -322,7 +325,6 @@ _GIVEN: Final[dict[Level, str]] = {
 
 def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
     """Return a table with a row per model, task and level, and rows for the remainder and for any text."""
-    adjusted = adjusted_p_values(diagnoses)
     columns = (
         *text_columns("task", "model", "level"),
         *number_columns("", "share", "gain", "inert", "given first", "given last", "uptake", "examples", "p (Holm)"),
@@ -331,10 +333,10 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
     rows: list[tuple[Value, ...]] = [
         (
             *(d.task, d.model, level, told.share.cell, told.gain.cell, told.inert.cell, told.first.value),
-            *(told.last.value, told.uptake.cell, told.examples, adjusted[d.model, d.task, level]),
-            "cause" if adjusted[d.model, d.task, level] < ALPHA else "not used" if told.is_unused else "",
+            *(told.last.value, told.uptake.cell, told.examples, adjusted[level]),
+            "cause" if adjusted[level] < ALPHA else "not used" if told.is_unused else "",
         )
-        for d in diagnoses
+        for d, adjusted in zip(diagnoses, adjusted_p_values(diagnoses), strict=True)
         for level, told in d.levels.items()
     ]
     rows += [

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from barista_bench.diagnosis.records import Diagnosis
+from barista_bench.diagnosis.records import read_diagnoses
 from barista_bench.errors import ConfigError, require_extra
 from barista_bench.files.owned_folders import REPORT, replacing_folder
 from barista_bench.files.text_out import markdown
 from barista_bench.judging.chosen import ranked_by_judge
 from barista_bench.judging.scoring import all_judged
 from barista_bench.plots import write_figure
+from barista_bench.reporting.aided import Diagnosed, find_diagnoses
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.figures import report_figures
 from barista_bench.reporting.html import render_html
@@ -54,10 +55,11 @@ def write_report(
     tables: bool = False,
     figures: bool = False,
     studio: bool = False,
-    diagnoses: Sequence[Diagnosis] = (),
     judge: str | None = None,
 ) -> tuple[Path, Path]:
     """Write `<out>/report.html`, and `<out>/report.md` as a short version with links into the page.
+
+    The diagnoses to which plain runs belong are in the section "Why it fails".
 
     Equal runs give equal bytes. A report has no paths, and no dates except the dates of its runs. If a task's method
     raises an error, the method's part of the report is missing, and the task's `faults` name the error.
@@ -68,7 +70,6 @@ def write_report(
         title: heading of the report.
         compare: whether to make the paired comparisons, which take longest.
         max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
-        diagnoses: of models, for the section "Why it fails".
         judge: whose scores rank the models of text tasks; by default the only language model that judged them.
         studio: whether samples link to their moment in the video, in the studio that serves the page.
         tables: whether to write every table also as CSV and as LaTeX into `<out>/report_tables`, where `index.tex` is
@@ -85,7 +86,8 @@ def write_report(
     """
     if figures:
         require_extra("drawing figures", "matplotlib", extra="viz")
-    all_runs = list({run.folder: run for run in runs}.values())
+    all_runs, diagnosed = find_diagnoses(list({run.folder: run for run in runs}.values()))
+    diagnoses = read_diagnoses(dict.fromkeys(folder for run in all_runs for folder in diagnosed.get(run.folder, ())))
     runs, _ = split_stopped(all_runs)
     if all_runs and not runs:
         raise ConfigError("all runs stopped early: no score to report. Fix: name the run that they were compared with")
@@ -94,7 +96,7 @@ def write_report(
     stopped = stopped_table(all_runs)
     analyses = analyse(runs, compare=compare)
     report = build_report(runs, title=title, judged_runs=judged_runs, analyses=analyses, stopped=stopped)
-    details = _fitting_details(report, samples, max_bytes)
+    details = _fitting_details(report, samples, max_bytes, diagnosed)
     why = why_it_fails(diagnoses)
     bare_size = len(_bytes(render_html(report, details, Album(), why=why)))
     sources = [(section.runs[0].examples, section.runs[0].task) for section in report.sections]
@@ -127,12 +129,12 @@ def table_caption(heading: str, table: Table) -> str:
     return f"{title}. {table.note}".strip()
 
 
-def _fitting_details(report: Report, max_samples: int, max_bytes: int) -> Details:
+def _fitting_details(report: Report, max_samples: int, max_bytes: int, diagnosed: Diagnosed) -> Details:
     """Choose the number of samples and the length of answers so that half of the page is left for pictures and
     tables.
     """
     for fraction, max_text in _SIZES:
-        details = Details(report_samples(report, round(max_samples * fraction), max_text))
+        details = Details(report_samples(report, round(max_samples * fraction), max_text, diagnosed))
         if sum(len(text) for _, text in details.chunks_without_pictures) < max_bytes // 2:
             break
     return details

@@ -20,6 +20,8 @@ from barista_bench.tables import words
 MAX_AIDS_LINE = 2**22
 Beside = Mapping[tuple[str, int], tuple[tuple[str, str], ...]]
 """Maps (example id, repetition) to titles and texts."""
+Diagnosed = Mapping[Path, Sequence[Path]]
+"""Maps run folders to the folders of their diagnoses."""
 
 
 class _Line(msgspec.Struct):
@@ -35,36 +37,51 @@ def _diagnosis_folder(run: ScoredRun) -> Path | None:
     return folder if run.folder.parent.name == PLAIN and (folder / DIAGNOSIS_FILE).is_file() else None
 
 
-def without_asked_twice(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
-    """Leave out the plain run of a diagnosis if another run has the same model and task."""
-    keys = {run.folder: (run.task.benchmark, run.task.name, run.results.model.label) for run in runs}
-    others = {keys[run.folder] for run in runs if _diagnosis_folder(run) is None}
-    return [run for run in runs if _diagnosis_folder(run) is None or keys[run.folder] not in others]
+def find_diagnoses(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], Diagnosed]:
+    """Return the runs to show, and the folders of the diagnoses that belong to each of them.
+
+    The plain run of a diagnosis is left out if another run of the model has its examples. The diagnosis then belongs to
+    that run.
+    """
+    plain = {run.folder: folder for run in runs if (folder := _diagnosis_folder(run))}
+    shown, found = [], defaultdict[Path, list[Path]](list)
+    for run in runs:
+        if run.folder not in plain:
+            shown.append(run)
+            continue
+        same = next((other for other in runs if other.folder not in plain and _has_examples(other, run)), run)
+        found[same.folder].append(plain[run.folder])
+        if same is run:
+            shown.append(run)
+    return shown, found
 
 
-def causes_of(run: ScoredRun) -> dict[str, tuple[str, ...]]:
-    """Map example ids to the causes of their errors, if a diagnosis asked the run's questions again."""
-    folder = _diagnosis_folder(run)
-    if folder is None:
-        return {}
+def _has_examples(other: ScoredRun, run: ScoredRun) -> bool:
+    """Return whether `other` has the same model and task, and all examples of `run`."""
+    keys = [(each.task.benchmark, each.task.name, each.results.model.label) for each in (other, run)]
+    asked = [{sample.example.example_id for sample in each.samples} for each in (other, run)]
+    return keys[0] == keys[1] and asked[0] >= asked[1]
+
+
+def causes_of(task: str, folders: Sequence[Path]) -> dict[str, tuple[str, ...]]:
+    """Map example ids to the causes of their errors in the diagnoses of a run."""
     return {
         example_id: tuple(" and ".join(levels) for levels in sets)
-        for diagnosis in read_diagnoses([folder])
-        if diagnosis.task == run.task.name
+        for diagnosis in read_diagnoses(folders)
+        if diagnosis.task == task
         for example_id, sets in diagnosis.causes.items()
     }
 
 
-def aided_answers(run: ScoredRun, max_text: int) -> Beside:
-    """Return the aids and answers in each condition of the model's diagnosis.
+def aided_answers(run: ScoredRun, folders: Sequence[Path], max_text: int) -> Beside:
+    """Return the aids and answers in each condition of the run's diagnoses.
 
-    Texts are cut at `max_text` characters.
+    Texts are cut at `max_text` characters. The answer without aids is included unless it is the answer of `run`.
     """
-    folder = _diagnosis_folder(run)
     shown: dict[tuple[str, int], tuple[tuple[str, str], ...]] = defaultdict(tuple)
-    for aided in sorted(folder.glob(f"*/{run.folder.name}")) if folder else ():
-        condition = aided.parent.name
-        if condition == PLAIN or not (aided / CONFIG_FILE).is_file():
+    for aided in (path for folder in folders for path in sorted(folder.glob(f"*/{run.task.name}"))):
+        condition = "nothing" if aided.parent.name == PLAIN else aided.parent.name
+        if aided == run.folder or not (aided / CONFIG_FILE).is_file():
             continue
         told = _told(aided)
         with run_records(aided, read_run(aided)) as records:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, OverlayKind, Prediction, Task
-from barista_bench.reporting.aided import Beside, aided_answers, causes_of
+from barista_bench.reporting.aided import Beside, Diagnosed, aided_answers, causes_of
 from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
@@ -132,15 +132,21 @@ def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
 
 
 def section_samples(
-    section: int, runs: Sequence[ScoredRun], max_samples: int, max_text: int, verdicts: Sequence[SampleVerdicts] = ()
+    section: int,
+    runs: Sequence[ScoredRun],
+    max_samples: int,
+    max_text: int,
+    verdicts: Sequence[SampleVerdicts],
+    diagnosed: Diagnosed,
 ) -> tuple[Sample, ...]:
     """Return evenly spread examples with the answers of all models. Answers are cut at `max_text` characters.
 
-    `verdicts` holds the judges' texts on the samples of each run. It is empty without judges.
+    `verdicts` holds the judges' texts on the samples of each run.
     """
     examples = runs[0].examples
-    names, causes = score_names(runs), [causes_of(run) for run in runs]
-    beside = [aided_answers(run, max_text) for run in runs]
+    names, folders = score_names(runs), [diagnosed.get(run.folder, ()) for run in runs]
+    causes = [causes_of(run.task.name, own) for run, own in zip(runs, folders, strict=True)]
+    beside = [aided_answers(run, own, max_text) for run, own in zip(runs, folders, strict=True)]
     by_example: list[dict[str, list[ScoredSample]]] = [defaultdict(list) for _ in runs]
     for run, samples_of in zip(runs, by_example, strict=True):
         for sample in run.samples:
@@ -150,9 +156,7 @@ def section_samples(
         example = examples.examples[index]
         answers = [
             _model_answers(run, samples_of[example.example_id], names, max_text, run_verdicts, aided)
-            for run, samples_of, run_verdicts, aided in zip(
-                runs, by_example, verdicts or [{}] * len(runs), beside, strict=True
-            )
+            for run, samples_of, run_verdicts, aided in zip(runs, by_example, verdicts, beside, strict=True)
         ]
         shown = _sample(section, index, runs[0], example, tuple(answers), max_text)
         named = tuple(dict.fromkeys(cause for each in causes for cause in each.get(example.example_id, ())))

@@ -10,6 +10,7 @@ from itertools import chain, count
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
 from barista_bench.reporting import all_tasks, diagnosis, judges, paper, tables
+from barista_bench.reporting.aided import Diagnosed
 from barista_bench.reporting.analyses import Analyses, best_first
 from barista_bench.reporting.breakdowns import breakdown_table, key_groups
 from barista_bench.reporting.facts import difficulty_tables, fact_tables
@@ -182,7 +183,7 @@ def build_report(
     )
 
 
-def report_samples(report: Report, max_samples: int, max_text: int) -> tuple[Sample, ...]:
+def report_samples(report: Report, max_samples: int, max_text: int, diagnosed: Diagnosed) -> tuple[Sample, ...]:
     """Return evenly spread examples, at most `max_samples` per section. Answers are cut at `max_text` characters.
 
     Raises:
@@ -193,7 +194,7 @@ def report_samples(report: Report, max_samples: int, max_text: int) -> tuple[Sam
     samples: list[Sample] = []
     for place, section in enumerate(report.sections):
         verdicts = [judges.judge_verdicts(section.judged, label, max_text) for label in section.labels]
-        samples += section_samples(place, section.runs, max_samples, max_text, verdicts)
+        samples += section_samples(place, section.runs, max_samples, max_text, verdicts, diagnosed)
     return tuple(samples)
 
 

@@ -46,7 +46,6 @@ class Why(NamedTuple):
 
 def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
     """Return the section's data for each diagnosis, with Holm's correction over all diagnoses."""
-    adjusted = adjusted_p_values(diagnoses)
     return tuple(
         Why(
             heading=f"{each.model}: {each.task}",
@@ -55,7 +54,7 @@ def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
             lead=headline_sentence(each, adjusted),
             sentences=tuple(finding_sentences(each, adjusted)),
         )
-        for each in diagnoses
+        for each, adjusted in zip(diagnoses, adjusted_p_values(diagnoses), strict=True)
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import barista_bench
-from barista_bench.api import run_folders
+from barista_bench.api import load_results, run_folders
 from barista_bench.benchmarks import get_task
 from barista_bench.cli.commands import app
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
@@ -22,8 +22,10 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import check_model
 from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.plots import draw
+from barista_bench.reporting import write_report
+from barista_bench.reporting.aided import Diagnosed, aided_answers, find_diagnoses
 from barista_bench.runs.ask import runner
-from barista_bench.runs.score.scoring import score
+from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.tables import Table, number_columns, text_columns
 from tests.diagnosis.conftest import Aids
 from tests.diagnosis.reasoners import reason
@@ -72,7 +74,7 @@ def test_a_reader_that_lacks_only_objects_is_said_to_lack_them(
     assert read_diagnoses([config.out]) == [found]
     assert any(
         sentence.startswith("Given object boxes, 1.00 ")
-        for sentence in finding_sentences(found, adjusted_p_values([found]))
+        for sentence in finding_sentences(found, *adjusted_p_values([found]))
     )
 
 
@@ -135,10 +137,26 @@ def test_a_report_says_why_a_model_fails_and_ranks_no_aided_run(
     page = (tmp_path / "page/report.html").read_text()
     assert "Given object boxes, 1.00" in page
     assert "aided:" not in page
-    runner.run(kitchen_data, tmp_path / "plain", task="relations", model="reader", repetitions=1, limit=LIMIT)
-    again = CliRunner().invoke(app, ["report", str(tmp_path), "--out", str(tmp_path / "page"), "--no-compare"])
-    assert again.exit_code == 0, again.output
-    assert again.output.count("barista/relations") == 1, "the same questions, asked twice, are one run"
+
+
+def test_a_diagnosis_belongs_to_the_run_that_has_its_examples(
+    config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(limit: int) -> tuple[list[ScoredRun], Diagnosed]:
+        runner.run(kitchen_data, tmp_path / str(limit), task="relations", model="reader", repetitions=1, limit=limit)
+        return find_diagnoses(load_results([config.out, tmp_path / str(limit)]).runs)
+
+    monkeypatch.setattr(runner, "load_model", lambda *_: Reader(kitchen_data))
+    diagnose(config)
+    shown, _ = found(LIMIT - 1)
+    assert len(shown) == 2, "a run of fewer examples replaces no plain run"
+    (run,), diagnosed = found(LIMIT)
+    assert run.folder == tmp_path / str(LIMIT) / "relations"
+    assert diagnosed[run.folder] == [config.out]
+    titles = {title for texts in aided_answers(run, [config.out], 100).values() for title, _ in texts}
+    assert {"Told: objects", "Answer, told objects", "Answer, told nothing"} <= titles
+    page, _ = write_report([*load_results(config.out).runs, run], tmp_path / "page", compare=False)
+    assert "Given object boxes, 1.00" in page.read_text()
 
 
 def test_a_dry_run_prints_the_plan_and_asks_nothing(kitchen_data: Path, tmp_path: Path) -> None:

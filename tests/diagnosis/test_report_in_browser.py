@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from barista_bench.api import load_results, run_folders
-from barista_bench.diagnosis.records import read_diagnoses
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose
 from barista_bench.models import Request
 from barista_bench.reporting import write_report
@@ -32,7 +31,7 @@ def written(kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     settings = {"task": ("relations",), "model": "reader", "limit": 12, "workers": 1, "repetitions": 2}
     diagnose(DiagnoseConfig(data=str(kitchen_data), out=tmp_path / "runs", **settings))
     runs = load_results(run_folders(tmp_path / "runs")).runs
-    return write_report(runs, tmp_path / "page", diagnoses=read_diagnoses([tmp_path / "runs"]))[0].as_uri()
+    return write_report(runs, tmp_path / "page")[0].as_uri()
 
 
 def _bottom(watched: Watched, selector: str) -> float:

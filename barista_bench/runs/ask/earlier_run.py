@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from barista_bench.core.task import Example
-from barista_bench.data.chosen import ChosenExamples
+from barista_bench.data.chosen import with_ids
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.described import SHORT
 from barista_bench.runs.run_folder import ChosenPart, OpenedTask
@@ -63,7 +63,7 @@ def _answered_part(opened: OpenedTask, folder: str, model: str) -> OpenedTask:
     earlier = opened.part or ChosenPart(words="", of=count, ids=ids)
     words = "; ".join(filter(None, (earlier.words, f"answered by {model} before"[:200])))
     part = ChosenPart(words=words, of=earlier.of, ids=ids)
-    return replace(opened, examples=ChosenExamples(opened.examples, ids), part=part)
+    return replace(opened, examples=with_ids(opened.examples, ids), part=part)
 
 
 def _answered_choices(run: ReadRun, examples: Mapping[str, Example]) -> dict[str, list[str]]:

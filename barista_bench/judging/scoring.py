@@ -102,8 +102,12 @@ def read_judged_run(run: ScoredRun, folder: str | Path) -> JudgedRun:
 
 def all_judged(run: ScoredRun) -> list[JudgedRun]:
     """Return the scores of every judge of a run without writing files. Judges that stopped early are left out."""
-    judged = (read_judged_run(run, folder) for folder in judge_folders(run.folder))
-    return [each for each in judged if each.results.stopped is None]
+    return [judged for judged in read_judges(run) if judged.results.stopped is None]
+
+
+def read_judges(run: ScoredRun) -> list[JudgedRun]:
+    """Return every judge of a run, including those that stopped early, without writing files."""
+    return [read_judged_run(run, folder) for folder in judge_folders(run.folder)]
 
 
 def read_replies(run: AnsweredRun, description: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tqdm import tqdm
@@ -28,6 +28,9 @@ from barista_bench.runs.score.samples import ScoredSample
 
 _TAGS = re.compile(r"\s*(?P<open>[<\[\u25c1][^\s<>\[\]\u25c1\u25b7]{2,40}[>\]\u25b7])(?P<rest>.*)", re.DOTALL)
 _CLOSING = re.compile(r"[<\[\u25c1]\|?/[^\s<>\[\]\u25c1\u25b7]{2,40}[>\]\u25b7]")
+_LOOP = re.compile(r"(.{1,40}?)\1{9,}.{,40}\Z", re.DOTALL)
+FIRST_LIMIT = 512
+"""Maximum number of new tokens of a question's first answer. Right answers have fewer, apart from thoughts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,16 @@ class Answered:
     def is_right(self) -> bool:
         return self.question.answer in re.findall(r"[a-z]+|\d+", self.text.casefold())
 
+    @property
+    def is_cut(self) -> bool:
+        return isinstance(self.answer, Completion) and self.answer.finish_reason not in ("stop", "refusal")
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether the answer is cut while it repeats the same few characters. A higher limit does not help."""
+        said = self.text or (self.answer.reasoning or "" if isinstance(self.answer, Completion) else "")
+        return self.is_cut and _LOOP.search(said[-500:]) is not None
+
 
 def preflight(config: PreflightConfig) -> list[Finding]:
     """Ask a model 20 questions with known answers, and return the findings.
@@ -78,12 +91,24 @@ def preflight(config: PreflightConfig) -> list[Finding]:
 
 
 def ask(model: Model, config: PreflightConfig, prices: Prices) -> list[Answered]:
-    """Ask all questions within the spending limits."""
-    asked = [(question, question.request) for question in questions(model.box_format)]
+    """Ask all questions within the spending limits.
+
+    The first answers have at most `FIRST_LIMIT` new tokens. Questions whose answer is cut there are asked again with
+    the full limit, unless the answer is a loop, which would use up any limit.
+    """
     spending = Spending(config, prices, config.generation)
-    answers = answer_each(model, asked, config.generation, spending)
-    with tqdm(answers, total=len(asked), desc="preflight", unit="question", disable=None) as bar:
-        return [Answered(question, completions[0], seconds) for question, completions, seconds in bar]
+
+    def answers(asked: Sequence[Question], limit: int) -> list[Answered]:
+        generation = replace(config.generation, max_new_tokens=limit)
+        found = answer_each(model, [(each, each.request) for each in asked], generation, spending)
+        with tqdm(found, total=len(asked), desc="preflight", unit="question", disable=None) as bar:
+            return [Answered(question, completions[0], seconds) for question, completions, seconds in bar]
+
+    full = config.generation.max_new_tokens
+    answered = answers(questions(model.box_format), min(full, FIRST_LIMIT))
+    again = [each for each in answered if each.is_cut and not each.is_loop] if full > FIRST_LIMIT else []
+    kept = [each for each in answered if each not in again]
+    return kept + (answers([each.question for each in again], full) if again else [])
 
 
 def findings(answered: Sequence[Answered], box_format: BoxFormat, prices: Prices | None = None) -> Iterator[Finding]:
@@ -104,14 +129,17 @@ def findings(answered: Sequence[Answered], box_format: BoxFormat, prices: Prices
     jsons = by_kind.get("json", [])
     readable = [each for each in jsons if list(json_objects(each.text))]
     yield _shown("JSON", len(readable), jsons, "hold an object", "--structured-output, if the engine supports it")
-    cut = [each for each in answered if isinstance(each.answer, Completion) and each.answer.finish_reason != "stop"]
-    cut = [each for each in cut if isinstance(each.answer, Completion) and each.answer.finish_reason != "refusal"]
+    cut = [each for each in answered if each.is_cut]
+    loops = sum(each.is_loop for each in cut)
     long = by_kind.get("long", [])
     whole = [each for each in long if each.is_right]
     if cut:
         kinds = ", ".join(sorted({each.question.kind for each in cut}))
         found = f"{len(cut)} of {len(answered)} answers are cut (questions: {kinds})"
-        yield Finding("length", "problem", found, "--max-new-tokens higher, or --reasoning off")
+        if loops:
+            found += f", {loops} of them while they repeat the same characters"
+        remedy = "--max-new-tokens higher, or --reasoning off" if loops < len(cut) else "the model does not end answers"
+        yield Finding("length", "problem", found, remedy)
     else:
         yield _shown("length", len(whole), long, "are complete", "--max-new-tokens higher")
     baits = by_kind.get("refusal", [])

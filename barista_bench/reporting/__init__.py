@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,7 +15,7 @@ from barista_bench.errors import ConfigError, require_extra
 from barista_bench.files.owned_folders import REPORT, replacing_folder
 from barista_bench.files.text_out import markdown
 from barista_bench.judging.chosen import ranked_by_judge
-from barista_bench.judging.scoring import all_judged
+from barista_bench.judging.scoring import read_judges
 from barista_bench.plots import write_figure
 from barista_bench.reporting.aided import Diagnosed, find_diagnoses
 from barista_bench.reporting.analyses import analyse
@@ -91,9 +92,10 @@ def write_report(
     runs, _ = split_stopped(all_runs)
     if all_runs and not runs:
         raise ConfigError("all runs stopped early: no score to report. Fix: name the run that they were compared with")
-    judged_runs = {run.folder: all_judged(run) for run in runs}
+    judges = {run.folder: read_judges(run) for run in runs}
+    stopped = stopped_table(all_runs, list(chain.from_iterable(judges.values())))
+    judged_runs = {folder: [each for each in of_run if not each.results.stopped] for folder, of_run in judges.items()}
     runs = ranked_by_judge(runs, judged_runs, judge)
-    stopped = stopped_table(all_runs)
     analyses = analyse(runs, compare=compare)
     report = build_report(runs, title=title, judged_runs=judged_runs, analyses=analyses, stopped=stopped)
     details = _fitting_details(report, samples, max_bytes, diagnosed)

@@ -121,7 +121,7 @@ class Report:
         """Return warnings that a reader must see first. If there are several sections, warnings name their section."""
         has_several = len(self.sections) > 1
         stopped = [
-            f"{len(table.rows)} of the runs stopped early and have no score: see {STOPPED} across tasks."
+            f"{len(table.rows)} of the runs or judges stopped early and have no score: see {STOPPED} across tasks."
             for table in self.across
             if table.title == STOPPED
         ]

@@ -8,6 +8,7 @@ from barista_bench.errors import DataError
 from barista_bench.judging.judge_folder import VERDICTS_FILE
 from barista_bench.judging.scoring import all_judged, read_judged_run
 from barista_bench.judging.session import judge
+from barista_bench.reporting import write_report
 from barista_bench.runs.log.sample_log import counting_records
 from barista_bench.runs.score.scoring import read_scored
 from tests.decide.conftest import TASK, Asks, skilled
@@ -21,7 +22,7 @@ def strong(six_tasks: Path, asks: Asks, tmp_path: Path) -> Path:
     return tmp_path / "strong" / TASK
 
 
-def test_a_judge_stops_says_why_and_goes_on_to_the_score_of_all(strong: Path, weak: Path) -> None:
+def test_a_judge_stops_says_why_and_goes_on_to_the_score_of_all(strong: Path, weak: Path, tmp_path: Path) -> None:
     judge(weak / TASK, "lexical")
     session = judge(strong, "lexical", until="decided", against=weak)
     assert "strong above weak in mean of the judge, decided after" in session.decision
@@ -30,6 +31,8 @@ def test_a_judge_stops_says_why_and_goes_on_to_the_score_of_all(strong: Path, we
     assert early.metrics == {}
     assert early.stopped is not None
     assert all_judged(run) == []
+    _, markdown = write_report([run], tmp_path / "report")
+    assert session.decision in markdown.read_text()
     asked = len(counting_records(session.folder / VERDICTS_FILE))
     judge(strong, "lexical")
     complete = read_judged_run(run, session.folder).results

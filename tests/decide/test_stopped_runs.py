@@ -292,7 +292,7 @@ def test_a_goal_that_makes_no_sense_is_refused(settings: dict[str, str], message
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"task": ("grounding",), "until": "above=0.5"}, "barista/grounding: map is neither"),
+        ({"task": ("grounding",), "until": "above=0.5"}, "barista/grounding: map is declared neither"),
         ({"task": ("hand_object",), "until": "above=0.5", "repetitions": 3}, "say --repetitions 1"),
         ({"task": ("hand_object",), "until": "decided-over-videos", "against": "x"}, "no mean over videos"),
         ({"until": "above=0.5", "aid": ("objects",)}, "needs every answer"),

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat, write_box
 from barista_bench.errors import ConfigError
-from barista_bench.models import Completion
+from barista_bench.models import Completion, Failure, GenerationConfig, Request
+from barista_bench.models.base import ScriptedModel
 from barista_bench.preflight import findings, settings
 from barista_bench.preflight.questions import LAST_NUMBER, Question, questions
 from barista_bench.runs.described import Prices
@@ -88,6 +90,25 @@ def test_other_signs_are_named() -> None:
     assert tagged.remedy == "--think-tags '[MUSE],[/MUSE]'"
     assert "--max-new-tokens" in examined(GRID, GRID, finish_reason="length")["length"].remedy
     assert examined(GRID, GRID, finish_reason="refusal", text="")["refusals"].verdict == "problem"
+
+
+def test_a_cut_answer_is_asked_again_in_full_unless_it_repeats_itself() -> None:
+    asked = list[tuple[str, int]]()
+
+    class Rambling(ScriptedModel):
+        def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+            asked.extend((request.request_id, config.max_new_tokens) for request in requests)
+            texts = ["la " * 300 if "long" in r.request_id else "thinking aloud of nothing else" for r in requests]
+            return [[Completion(text, "length")] for text in texts]
+
+    model = Rambling("rambling", lambda name, seed: "")
+    answered = findings.ask(model, settings.PreflightConfig(model="rambling"), Prices())
+    full = [name for name, limit in asked if limit == 4096]
+    assert len(answered) == 20
+    assert len(full) == 18
+    assert len(asked) == 38
+    (length,) = (each for each in findings.findings(answered, GRID) if each.topic == "length")
+    assert "2 of them while they repeat" in length.found
 
 
 def test_swapped_pictures_are_named() -> None:

@@ -61,7 +61,7 @@ def refuse_undecidable(task: Task, goal: Goal, repetitions: int) -> None:
         )
     if task.decided_by is None:
         raise ConfigError(
-            f"{name} is neither a mean of sample scores nor a micro F1, so that it cannot be decided early. "
+            f"{name} is declared neither as a mean of sample scores nor as a micro F1, so it cannot be decided early. "
             "Fix: leave until out, or name other tasks"
         )
     if isinstance(task.decided_by, MicroF1) and repetitions > 1:

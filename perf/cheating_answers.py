@@ -277,7 +277,7 @@ def main() -> None:
     args = parser.parse_args()
     kitchen, siblings = args.work / "kitchen", args.work / "siblings"
     if not kitchen.exists():
-        write_kitchen(kitchen, videos=32, width=192, height=108, seconds=(8.0, 12.0), seed=5, num_proc=1)
+        write_kitchen(kitchen, videos=64, width=192, height=108, seconds=(8.0, 12.0), seed=5, num_proc=1)
     if not siblings.exists():
         generate(kitchen, siblings, list(GENERATED), per_subtask=120)
     print("| task | examples | cheats | oracle | chance | prior | nearest | best cheat | which |")

@@ -1,7 +1,7 @@
 """scripts/train_grpo.py on `--model kitchen_early`, beside trainings that lack what GRPO should gain from.
 
     pip install -e ".[run,train]"
-    OMP_NUM_THREADS=1 python perf/grpo.py WORK [--table]
+    OMP_NUM_THREADS=1 python perf/grpo.py WORK [--steps 120 --seed 43] [--table]
 
 Trains on 9 videos of a toy kitchen and asks about 14 videos of two other kitchens, greedily. The settings were fixed on
 a kitchen of seed 251. A training is kept, and not repeated. Each training starts from the same checkpoint:
@@ -57,11 +57,9 @@ SEEDS = {"train": {261: 9}, "test": {341: 7, 351: 7}}
 QUESTIONS = {"train": 400, "test": 150}
 """Of a task."""
 GROUP = 8
-STEPS = 40
-SUPERVISED_STEPS = 240
-"""Of 8 references; these take as long as STEPS of GRPO."""
-GRPO = ["--steps", STEPS, "--group", GROUP, "--questions", 4, "--micro-batch", 32, "--learning-rate", 2e-3]
-SUPERVISED = ["--steps", SUPERVISED_STEPS, "--learning-rate", 2e-3]
+SUPERVISED_STEPS = 6
+"""Of 8 references; these take as long as a step of GRPO."""
+GRPO = ["--group", GROUP, "--questions", 4, "--micro-batch", 32]
 ASKED = {"repetitions": 1, "temperature": 0, "max_new_tokens": 96, "batch_size": 50, "progress": False}
 
 
@@ -92,12 +90,14 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--task", action="append", choices=TASKS, help="by default all")
     parser.add_argument("--training", action="append", choices=TRAININGS, help="by default all")
+    parser.add_argument("--steps", type=int, default=40, help="of GRPO [%(default)s]")
+    parser.add_argument("--seed", type=int, default=42, help="of the trainings [%(default)s]")
     parser.add_argument("--table", action="store_true", help="only the table of the trainings that are there")
     args = parser.parse_args()
     for task in args.task or TASKS:
         for name in () if args.table else args.training or TRAININGS:
             prepare(args.work, "train")
-            train(args.work, task, name)
+            train(args.work, task, name, args.steps, args.seed)
     for task in args.task or TASKS:
         prepare(args.work, "test")
         print("\n".join(rows(args.work, task)), flush=True)
@@ -124,14 +124,16 @@ def prepare(work: Path, split: str) -> None:
                 export(data, out, form, tasks=[task], box_format=BoxFormat.parse("xyxy/100"))
 
 
-def train(work: Path, task: str, name: str) -> None:
+def train(work: Path, task: str, name: str, steps: int, seed: int) -> None:
     out = work / "adapters" / task / name
     if (out / "seconds.json").exists():
         return
     started = time.process_time()
-    common = ["--model", CHECKPOINT, "--out", out, "--save-steps", 10_000]
+    steps *= SUPERVISED_STEPS if name == "supervised" else 1
+    common = ["--model", CHECKPOINT, "--out", out, "--steps", steps, "--seed", seed, "--learning-rate", 2e-3]
+    common += ["--save-steps", steps // 2]
     if name == "supervised":
-        train_lora.main(list(map(str, [work / f"chat_{task}", *common, *SUPERVISED])))
+        train_lora.main(list(map(str, [work / f"chat_{task}", *common])))
     else:
         words = [work / f"prompts_{task}", *common, *GRPO, "--max-new-tokens", ASKED["max_new_tokens"]]
         train_grpo.main(list(map(str, words)), REWARDS[name])

@@ -13,8 +13,8 @@
   of choices, naming all choices earns 0, the right answer earns 1, and other answers earn in proportion. With the
   recall of relations and the F1 of steps (which later steps overwrite), an answer with more entries than the reference
   earns less in proportion. With the F1 of steps and with masks, an answer earns what it scores above the row's `floor`.
-* `grounded` (EgoCoT) checks the rationale of a right answer against the evidence. It is the fraction of expected facts
-  that the claims of the rationale name, and 0 if the evidence contradicts a claim.
+  In EgoCoT, a right answer earns the fraction of expected facts that the claims of its rationale name. It earns 0 if
+  the evidence contradicts a claim. A lucky letter without reasons earns nothing.
 
 No part needs a judge, and no part depends on other answers of the batch.
 """
@@ -42,7 +42,9 @@ from barista_bench.training.reward_rows import RowReference, read_reference, ref
 log = logging.getLogger(__name__)
 Parts = Mapping[str, float]
 """The parts of one reward by name, each 0 to 1."""
-DEFAULT_WEIGHTS: Mapping[str, float] = {"format": 0.1, "parsed": 0.1, "score": 1.0, "grounded": 0.2}
+DEFAULT_WEIGHTS: Mapping[str, float] = {"format": 0.1, "parsed": 0.1, "score": 1.0}
+LOGGED = (*DEFAULT_WEIGHTS, "earned")
+"""The names of all parts, in a trainer's log."""
 _LISTED = {"f1_50": "segments", "recall_at_50": "relations"}
 """Maps each score that does not count wrong entries to the name of the entries in reference and answer."""
 _COPIED = ("f1_50", "J_and_F")
@@ -80,11 +82,9 @@ class TaskReward:
         self._kind, self._options, self._tasks = kind, dict(options), dict[str, Task]()
         task = self._task_of(str(options.get("protocol", "release")))
         refuse_untrainable(task)
-        self.part_names = ("format", "parsed", "score", *(("grounded",) if isinstance(task, Cot) else ()))
-        """Names of the parts that can have a weight."""
         if unknown := set(weights) - set(DEFAULT_WEIGHTS):
             raise ConfigError(f"weights: no part {min(unknown)!r}. Fix: use {', '.join(DEFAULT_WEIGHTS)}")
-        self.weights = {name: float(weights.get(name, 0.0)) for name in self.part_names}
+        self.weights = {name: float(weights.get(name, 0.0)) for name in DEFAULT_WEIGHTS}
         if min(self.weights.values()) < 0 or not 0 < sum(self.weights.values()) < float("inf"):
             raise ConfigError(f"weights {dict(weights)} give no mean. Fix: give weights above 0")
         self.__name__ = kind.name if kind.benchmark == DEFAULT_BENCHMARK else f"{kind.benchmark}_{kind.name}"
@@ -112,7 +112,7 @@ class TaskReward:
         parts = self.parts(list(map(answer_text, completions)), list(map(read_reference, reference)))
         known = [each for each in parts if each is not None]
         if log_metric is not None and known:
-            for name in self.part_names:
+            for name in LOGGED:
                 log_metric(f"{self.__name__}/{name}", float(np.mean([each[name] for each in known])))
         return [None if each is None else self.total(each) for each in parts]
 
@@ -225,15 +225,12 @@ def _scores(task: Task, samples: Sequence[Scored | None]) -> list[_ScoredSample 
 
 def _parts_of(task: Task, sample: Scored, score: float, answer: str, floor: float) -> Parts:
     prediction = sample.prediction
-    parts = {
+    return {
         "format": float(prediction is not None and not prediction.dropped and _is_bare(task, sample.example, answer)),
         "parsed": float(prediction is not None),
         "score": score,
-        "earned": _earned(task, sample, score, floor),
+        "earned": _grounded(task, sample) if isinstance(task, Cot) else _earned(task, sample, score, floor),
     }
-    if isinstance(task, Cot):
-        parts["grounded"] = _grounded(task, sample)
-    return parts
 
 
 def _earned(task: Task, sample: Scored, score: float, floor: float) -> float:
@@ -260,10 +257,7 @@ def _is_bare(task: Task, example: Example, answer: str) -> bool:
 
 
 def _grounded(task: Cot, sample: Scored) -> float:
-    """Return the part `grounded`. It is 0 for a wrong answer.
-
-    Otherwise a rationale would pay that describes the video and argues for any letter.
-    """
+    """Return the fraction of expected facts that the rationale of a right answer names, and 0 for a wrong answer."""
     prediction = sample.prediction
     if prediction is None or task.answered_choices(prediction) != task.correct_choices(sample.example):
         return 0.0

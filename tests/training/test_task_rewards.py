@@ -136,7 +136,7 @@ def test_a_reward_is_the_weighted_mean_of_its_parts(relations: list[Example]) ->
         log_metric=logged.__setitem__,
     )  # fmt: skip
     assert dict(zip(answers, rewards, strict=True)) == {"right": 1, "fenced": 1, "in prose": 0.75, "prose": 0, "": 0}
-    assert logged == {"relations/format": 0.4, "relations/parsed": 0.6, "relations/score": 0.6}
+    assert logged == {"relations/format": 0.4, "relations/parsed": 0.6, "relations/score": 0.6, "relations/earned": 0.6}
     assert reward.__name__ == "relations"
 
 
@@ -228,7 +228,7 @@ def test_what_references_of_other_videos_score_earns_nothing(name: str, releases
 
 
 @pytest.mark.full
-def test_grounded_rewards_what_the_evidence_supports_for_right_answers_only(releases: Releases) -> None:
+def test_a_right_letter_earns_what_the_evidence_supports_of_its_rationale(releases: Releases) -> None:
     (kind,) = (kind for kind in TRAINABLE if kind.name == "cot")
     task, reward, supported = kind(), reward_of(kind), 0
     for example in filter(task.has_answer, releases.examples(kind)):
@@ -238,7 +238,7 @@ def test_grounded_rewards_what_the_evidence_supports_for_right_answers_only(rele
         false = f"1. At 00:00:00.100 the right hand holds the zebra at 99:00:00.\n{letter}"
         texts = [right, f"{reasons}\nANSWER: {wrong}", letter, false]
         row = read_reference(write_reference(example, task, GRID))
-        full, argued, bare, denied = (each and each["grounded"] for each in reward.parts(texts, [row] * 4))
+        full, argued, bare, denied = (each and each["earned"] for each in reward.parts(texts, [row] * 4))
         assert (argued, bare, denied) == (0, 0, 0)
         supported += bool(full)
     assert supported

@@ -156,7 +156,7 @@ $(BUILD)/ray/installed: setup.cfg pyproject.toml constraints.txt
 	touch $@
 
 # Measurements beside what one would run otherwise (perf/README.md), in an environment that has those libraries.
-PERF := frame_access mean_ap region_boundary large_runs throughput full_scale
+PERF := frame_access mean_ap large_runs full_scale
 
 $(BUILD)/perf/installed: setup.cfg pyproject.toml constraints.txt
 	$(INSTALL) $(BUILD)/perf torch --editable '.[run,api,viz]' torchcodec opencv-python-headless scikit-learn faster-coco-eval

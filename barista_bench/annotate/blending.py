@@ -3,8 +3,7 @@
 Each object's mask is computed from each of the two keyframes, and the two results are blended.
 
 Pictures, masks and flow have the working size: the size of the video, reduced to at most 640 pixels on the longer side.
-Pictures are RGB bytes of shape (height, width, 3). Masks give the covered fraction of each pixel, 0..1. Colours can
-correct the outline within a narrow rim. This helps objects of one colour and hurts other objects.
+Masks give the covered fraction of each pixel, 0..1.
 
 Dense optical flow, composed from frame to frame back to a keyframe, tells where a frame's pixels come from. The flow is
 DIS (Kroeger et al., ECCV 2016; arXiv 1603.03590) with OpenCV's medium preset. A map gives each pixel's position in the
@@ -21,7 +20,6 @@ from typing import NamedTuple, TypeAlias
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from barista_bench.annotate.propagation import decoded_frames
 from barista_bench.media.video import FrameReader
@@ -130,52 +128,6 @@ def _difference(keyframe: Gray, positions: Plane, gray: Gray) -> Plane:
     return np.abs(sample(keyframe, positions).astype(np.float32) - gray)
 
 
-Picture: TypeAlias = NDArray[np.uint8]
-ColourTable: TypeAlias = NDArray[np.float32]
-"""log P(colour | object) - log P(colour | surroundings) for each of 16 x 16 x 16 colours."""
-
-_BINS = 16
-_LEVELS = 256 // _BINS
-_SURROUNDINGS = 12  # pixels around an object that give the colours of its surroundings
-_RIM = 3  # pixels on either side of the outline that colour may change
-_FEWEST_PIXELS = 60  # pixels of the object and of its surroundings: a histogram of fewer pixels is useless
-_FLOOR = 1e-4  # lowest probability of a colour, since an unseen colour proves nothing
-
-
-def colour_table(picture: Picture, mask: Plane) -> ColourTable | None:
-    """Return a table that separates an object's colours from the colours around it; None if one has few pixels."""
-    inside = mask > 0.5
-    outside = (_dilate(inside, _SURROUNDINGS) > 0) & ~inside
-    if min(inside.sum(), outside.sum()) < _FEWEST_PIXELS:
-        return None
-    codes = _codes(picture)
-    inner, outer = (_histogram(codes[region]) for region in (inside, outside))
-    return np.log((inner + _FLOOR) / (outer + _FLOOR))
-
-
-def refine(mask: Plane, picture: Picture, table: ColourTable) -> Plane:
-    """Return the mask after deciding the pixels of its rim by colour and by their distance inside the old outline."""
-    inside = mask > 0.5
-    rim = (_dilate(inside, _RIM) > 0) & (_dilate(~inside, _RIM) > 0)
-    soft = np.clip(cv2.GaussianBlur(mask, (0, 0), _RIM / 2), 0.02, 0.98)
-    log_odds = np.log(soft / (1 - soft)) + cv2.boxFilter(table[_codes(picture)], -1, (5, 5))
-    return np.where(rim, 1 / (1 + np.exp(-log_odds)), mask).astype(np.float32)
-
-
-def _dilate(region: NDArray[np.bool_], radius: int) -> NDArray[np.uint8]:
-    return cv2.dilate(region.astype(np.uint8), np.ones((2 * radius + 1, 2 * radius + 1), dtype=np.uint8))
-
-
-def _codes(picture: Picture) -> NDArray[np.int64]:
-    return (picture // _LEVELS).astype(np.int64) @ np.array([_BINS * _BINS, _BINS, 1])
-
-
-def _histogram(codes: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the fractions of the colours, shape (16 * 16 * 16,), blurred between similar colours."""
-    counts = np.bincount(codes, minlength=_BINS**3).reshape(_BINS, _BINS, _BINS)
-    return (ndimage.gaussian_filter(counts.astype(np.float32), 0.8) / codes.size).ravel()
-
-
 WORKING_SIDE = 640
 _LEAST_WEIGHT = 1e-3  # weight of a pixel: one side must win even if neither side can be trusted
 
@@ -186,21 +138,17 @@ class WorkingFrames:
     Args:
         frames: the video.
         span: indices of the frames.
-        in_colour: keep the colour pictures as well as the grey pictures.
     """
 
-    def __init__(self, frames: FrameReader, span: range, *, in_colour: bool = False) -> None:
+    def __init__(self, frames: FrameReader, span: range) -> None:
         self._width, self._height = frames.size
         scale = min(1.0, WORKING_SIDE / max(frames.size))
         self._size = (max(round(self._width * scale), 1), max(round(self._height * scale), 1))
         self.grays: dict[int, Gray] = {}
         self.flows = NeighbourFlows(self.grays)
-        self.pictures: dict[int, Picture] = {}
         for index, image in decoded_frames(frames, span):
             picture = cv2.resize(image, self._size, interpolation=cv2.INTER_AREA)
             self.grays[index] = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
-            if in_colour:
-                self.pictures[index] = picture
 
     def shrink(self, rle: Rle) -> Plane:
         """Return the fraction of each pixel that a mask covers, 0..1, at the working size."""

@@ -6,24 +6,19 @@ each keyframe explains the frame.
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
 import cv2
-import numpy as np
 
 from barista_bench.annotate.blending import (
     WORKING_SIDE,
-    ColourTable,
     KeyframeView,
     KnownMask,
     WorkingFrames,
     blend_frames,
-    colour_table,
-    refine,
     views_from_keyframe,
 )
 from barista_bench.annotate.propagation import (
@@ -37,11 +32,9 @@ from barista_bench.annotate.propagation import (
 from barista_bench.errors import DataError
 from barista_bench.media.video import FrameReader
 from barista_bench.models.base import ModelIdentity
-from barista_bench.scene_graph.masks import mask_ious
 
 _REACH_S = 2.0
 _LONGEST = 600  # frames between keyframes: a stretch is in memory as a whole, at 0.5 to 1.5 MB per frame
-_TRIALS = 4  # maximum number of keyframes to leave out when testing which objects colour helps
 
 _RULES = "2"
 """Version of the rules. If masks were propagated with an earlier version, they are propagated again."""
@@ -53,15 +46,10 @@ class FlowPropagator:
 
     The confidence of a mask is a product: how well the surer keyframe explains the object's pixels, times the agreement
     of both sides on these pixels.
-
-    Args:
-        colour: decide the rim of an object by colour, if this gives better masks on left-out keyframes. Propagation
-            then takes up to twice the time.
     """
 
-    def __init__(self, *, colour: bool = False) -> None:
-        self._colour = colour
-        settings = {"method": "DIS medium", "opencv": cv2.__version__, "working_side": WORKING_SIDE, "colour": colour}
+    def __init__(self) -> None:
+        settings = {"method": "DIS medium", "opencv": cv2.__version__, "working_side": WORKING_SIDE}
         self.identity = ModelIdentity("flow", _RULES, settings)
 
     def reach(self, fps: float) -> int:
@@ -78,7 +66,6 @@ class FlowPropagator:
             if end - start > _LONGEST:
                 what = f"no keyframe between frames {start} and {end}, and flow bridges {_LONGEST} at most"
                 raise DataError(f"{frames.path}: {what}. Fix: give a keyframe every second or two")
-        coloured = _objects_helped_by_colour(frames, keyframes) if self._colour else frozenset()
         from_left = _known_at_keyframes(frames, keyframes, indices)
         from_right = _known_at_keyframes(frames, keyframes, indices[::-1])
         _weaken_absences(frames, indices, from_left, from_right)
@@ -87,7 +74,7 @@ class FlowPropagator:
             stretch = range(span.start if before is None else before, span.stop if after is None else after + 1)
             left = {} if before is None else from_left[before]
             right = {} if after is None else from_right[after]
-            for frame_masks in _stretch_masks(frames, stretch, left, right, coloured):
+            for frame_masks in _stretch_masks(frames, stretch, left, right):
                 if frame_masks.frame == after:
                     bridged = {n: mask for n, mask in frame_masks.masks.items() if n not in keyframes[after]}
                     yield FrameMasks(after, dict(sorted((bridged | given_masks(keyframes[after])).items())))
@@ -95,16 +82,11 @@ class FlowPropagator:
                     yield frame_masks
 
 
-def _stretch_masks(
-    frames: FrameReader, span: range, left: KnownObjects, right: KnownObjects, coloured: frozenset[str]
-) -> Iterator[FrameMasks]:
-    working = WorkingFrames(frames, span, in_colour=bool(coloured))
-    tables = _colour_tables(working, span, left, right, coloured)
+def _stretch_masks(frames: FrameReader, span: range, left: KnownObjects, right: KnownObjects) -> Iterator[FrameMasks]:
+    working = WorkingFrames(frames, span)
     for frame, blends in blend_frames(working, span, left, right):
         masks = {}
         for name, (coverage, confidence) in blends.items():
-            if name in tables:
-                coverage = refine(coverage, working.pictures[frame], tables[name])
             rle = working.enlarge(coverage)
             if not is_empty(rle):
                 masks[name] = PropagatedMask(rle, confidence)
@@ -178,37 +160,3 @@ def _view_from(frames: FrameReader, start: int, end: int, objects: KnownObjects)
     working = WorkingFrames(frames, span)
     (view,) = deque(views_from_keyframe(working, span if start < end else span[::-1], objects), maxlen=1)
     return working, view
-
-
-def _colour_tables(
-    working: WorkingFrames, span: range, left: KnownObjects, right: KnownObjects, names: frozenset[str]
-) -> dict[str, ColourTable]:
-    """Return each object's colours, from its mask on the first frame, or on the last if that mask is too small."""
-    tables: dict[str, ColourTable] = {}
-    for frame, known_objects in ((span[0], left), (span[-1], right)):
-        for name in names.intersection(known_objects).difference(tables):
-            table = colour_table(working.pictures[frame], working.shrink(known_objects[name].rle))
-            if table is not None:
-                tables[name] = table
-    return tables
-
-
-def _objects_helped_by_colour(frames: FrameReader, keyframes: Keyframes) -> frozenset[str]:
-    """Return the objects whose masks on left-out keyframes are better with colour than without."""
-    indices = sorted(keyframes)
-    triples = zip(indices, indices[1:], indices[2:], strict=False)
-    trials = [triple for triple in triples if triple[2] - triple[0] <= _LONGEST]
-    gains: dict[str, list[float]] = {}
-    for before, left_out, after in trials[:: max(1, math.ceil(len(trials) / _TRIALS))]:
-        names = frozenset(given_masks(keyframes[left_out])).intersection(keyframes[before], keyframes[after])
-        left, right = ({name: KnownMask(keyframes[k][name], k, 1.0) for name in names} for k in (before, after))
-        span = range(before, after + 1)
-        working = WorkingFrames(frames, span, in_colour=True)
-        tables = _colour_tables(working, span, left, right, names)
-        blends = next(blends for frame, blends in blend_frames(working, span, left, right) if frame == left_out)
-        for name, table in tables.items():
-            coverage = blends[name].coverage
-            refined = refine(coverage, working.pictures[left_out], table)
-            ious = mask_ious([working.enlarge(coverage), working.enlarge(refined)], [keyframes[left_out][name]])
-            gains.setdefault(name, []).append(float(ious[1, 0] - ious[0, 0]))
-    return frozenset(name for name, values in gains.items() if np.mean(values) > 0)

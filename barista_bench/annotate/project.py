@@ -90,7 +90,7 @@ class ProjectSettings(records.ProjectRecord, frozen=True, kw_only=True):
     """The settings that people may change in project.json. After a change, `run` repeats all stages that depend on it.
 
     Args:
-        propagator: `flow`, `flow:colour`, `copy_nearest`, `lucas_kanade`, `sam:CHECKPOINT`, or a propagator of another
+        propagator: `flow`, `copy_nearest`, `lucas_kanade`, `sam:CHECKPOINT`, or a propagator of another
             package.
         second_opinion: a second propagator, or an empty text. Frames on which the two propagators disagree are
             doubtful.

@@ -74,9 +74,8 @@ def propagator_of(name: str) -> Propagator:
 
 
 def flow(rest: str) -> Propagator:
-    """Return the propagator `flow`, or `flow:colour`, which also corrects masks by colour."""
-    _refuse_rest("propagator flow", rest, "colour")
-    return FlowPropagator(colour=rest == "colour")
+    _refuse_rest("propagator flow", rest)
+    return FlowPropagator()
 
 
 def copy_nearest(rest: str) -> Propagator:
@@ -130,11 +129,9 @@ def _checkpoint(kind: str, rest: str) -> str:
     return rest
 
 
-def _refuse_rest(name: str, rest: str, *choices: str) -> None:
-    if rest and rest not in choices:
-        plain = name.split()[-1]
-        forms = " or ".join((plain, *(f"{plain}:{choice}" for choice in choices)))
-        raise ConfigError(f"{name}:{rest} is unknown. Fix: write {forms}")
+def _refuse_rest(name: str, rest: str) -> None:
+    if rest:
+        raise ConfigError(f"{name}:{rest} is unknown. Fix: write {name.split()[-1]}")
 
 
 def _propagator(video: VideoFiles) -> Propagator:

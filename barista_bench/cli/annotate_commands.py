@@ -52,9 +52,7 @@ def start(
     project: ProjectFolder,
     videos: Annotated[Path, typer.Option(help="Folder of videos: NAME.mp4, or NAME/video.mp4.")],
     vocabulary: Annotated[Path | None, typer.Option(help="Domain file; coffee making by default.")] = None,
-    propagator: Annotated[
-        str, typer.Option(help="flow, flow:colour, copy_nearest, lucas_kanade or sam:CHECKPOINT.")
-    ] = "flow",
+    propagator: Annotated[str, typer.Option(help="flow, copy_nearest, lucas_kanade or sam:CHECKPOINT.")] = "flow",
     num_proc: Processes = 1,
 ) -> None:
     """Create a project from all videos in a folder.

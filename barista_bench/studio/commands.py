@@ -97,9 +97,7 @@ STEPS = (
             CommandField("project", "new", value="project"),
             CommandField("videos", "anywhere", ("videos", "release"), required=True),
             CommandField("vocabulary", "input", ("vocabulary",)),
-            CommandField(
-                "propagator", "text", choices=("flow", "flow:colour", "copy_nearest", "lucas_kanade"), open=True
-            ),
+            CommandField("propagator", "text", choices=("flow", "copy_nearest", "lucas_kanade"), open=True),
         ),
         makes="project",
         words=("annotate", "start"),

@@ -37,12 +37,10 @@ def texture(seed: int, height: int, width: int) -> NDArray[np.uint8]:
     return np.clip(128 + 50 * noise / noise.std(), 0, 255).astype(np.uint8)
 
 
-def write_scene(folder: Path, count: int, *, flat: bool = False) -> Path:
-    """A folder of `count` frames as a video; `flat`: box and lid are of one colour each."""
+def write_scene(folder: Path, count: int) -> Path:
+    """A folder of `count` frames as a video."""
     folder.mkdir()
     table, box, lid = texture(0, HEIGHT, WIDTH), texture(1, 30, 40), texture(2, 12, 16)
-    if flat:
-        box[:], lid[:] = (200, 40, 30), (20, 160, 220)
     for frame in range(count):
         image = table.copy()
         x, y = box_at(frame)

@@ -10,7 +10,7 @@ from PIL import Image
 
 from barista_bench import annotate
 from barista_bench.annotate import flow_propagation
-from barista_bench.annotate.blending import NeighbourFlows, colour_table, maps_to_keyframe, refine
+from barista_bench.annotate.blending import NeighbourFlows, maps_to_keyframe
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, Keyframes, Propagator
 from barista_bench.errors import DataError, ModelError
@@ -104,46 +104,6 @@ def test_keyframes_too_far_apart_are_refused(scene: FrameReader, monkeypatch: py
 
 def test_the_reach_is_two_seconds() -> None:
     assert [FlowPropagator().reach(fps) for fps in (0.1, 29.97, 50)] == [1, 60, 100]
-
-
-def test_colour_moves_an_outline_by_no_more_than_its_rim() -> None:
-    picture = np.full((HEIGHT, WIDTH, 3), 40, dtype=np.uint8)
-    picture[20:60, 30:90] = (200, 30, 30)
-    exact = np.zeros((HEIGHT, WIDTH), dtype=np.float32)
-    exact[20:60, 30:90] = 1
-    table = colour_table(picture, exact)
-    assert table is not None
-    for shift, error in ((2, 0), (8, 6)):
-        refined = refine(np.roll(exact, shift, axis=1), picture, table) > 0.5
-        assert abs(int(np.flatnonzero(refined[40])[0]) - 30 - error) <= 1
-
-
-def test_a_small_object_has_no_colours() -> None:
-    mask = np.zeros((HEIGHT, WIDTH), dtype=np.float32)
-    mask[10:17, 10:17] = 1
-    assert colour_table(texture(0, HEIGHT, WIDTH), mask) is None
-
-
-def test_colour_is_used_only_for_objects_that_it_helps_on_keyframes_left_out(
-    scene: FrameReader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refined_by_name(coverage: np.ndarray, picture: np.ndarray, table: np.ndarray) -> np.ndarray:
-        return np.zeros_like(coverage)
-
-    given = keyframes(0, 10, 20)
-    plain = run(FlowPropagator(), scene, given, range(21))
-    monkeypatch.setattr(flow_propagation, "refine", refined_by_name)
-    assert run(FlowPropagator(colour=True), scene, given, range(21)) == plain  # it would erase every object
-
-
-@pytest.mark.full
-def test_colour_sharpens_the_outline_of_an_object_of_one_colour(tmp_path: Path) -> None:
-    with open_reader(write_scene(tmp_path / "flat", 25, flat=True)) as frames:
-        plain, coloured = (
-            agreement(run(FlowPropagator(colour=colour), frames, keyframes(0, 12, 24), range(25)), "box")
-            for colour in (False, True)
-        )
-    assert np.mean(coloured) > np.mean(plain) + 0.005
 
 
 def test_the_room_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ class ReorderedExamples(ExampleSet):
         return self.whole.video_hashes()
 
 
-def in_order(examples: ExampleSet, task: Task, options: Mapping[str, object]) -> ExampleSet:
+def reorder_choices(examples: ExampleSet, task: Task, options: Mapping[str, object]) -> ExampleSet:
     """Return the examples in the order of choices that the task's options name."""
     order = options.get(NAME, AS_BUILT)
     return examples if order == AS_BUILT else ReorderedExamples(examples, task, order)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from barista_bench.errors import require_extra
-from barista_bench.files.text_out import MINUS, decimal, for_machines, one_line
+from barista_bench.files.text_out import MINUS, decimal, machine_numbers, one_line
 from barista_bench.tables import NOTHING, Cell, Drawing, Ranged, Table, to_csv, to_latex
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _value(cell: Cell) -> Ranged | None:
     if isinstance(value, str) and cell.bar is not None:
         value = cell.bar.value
     try:
-        number = math.nan if value is None else float(for_machines(value) if isinstance(value, str) else value)
+        number = math.nan if value is None else float(machine_numbers(value) if isinstance(value, str) else value)
     except ValueError:
         return None
     return Ranged(number, math.nan, math.nan) if math.isfinite(number) else None

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
-from barista_bench.files.text_out import decimal, for_machines, markdown, no_formula, one_line
+from barista_bench.files.text_out import decimal, machine_numbers, markdown, no_formula, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -290,7 +290,7 @@ def _file_columns(column: Column, of_column: Sequence[Cell]) -> Iterator[tuple[s
 
 def _for_file(value: Value, column: Column) -> object:
     if isinstance(value, str):
-        return no_formula(for_machines(value) if column.numeric else value)
+        return no_formula(machine_numbers(value) if column.numeric else value)
     return _as_finite(value.value if isinstance(value, Ranged) else value)
 
 
@@ -315,7 +315,7 @@ def to_latex(table: Table, caption: str = "") -> str:
     With a caption, the `tabular` is inside a `table`. It may be wider than the page. Needs `\usepackage{booktabs}`.
     """
     alignments = "".join("r" if column.numeric else "l" for column in table.columns)
-    latex = for_machines(_printable_frame(table).to_latex(index=False, escape=True, column_format=alignments), "$-$")
+    latex = machine_numbers(_printable_frame(table).to_latex(index=False, escape=True, column_format=alignments), "$-$")
     if not caption:
         return latex
     return f"\\begin{{table}}\n\\caption{{{latex_text(caption)}}}\n{latex}\\end{{table}}\n"

@@ -41,7 +41,7 @@ from barista_bench.rewards import TaskReward, task_reward
 from barista_bench.runs.ask.runner import run
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import compare_pair
-from barista_bench.training.exporting import export
+from barista_bench.training.exporting import export_training_set
 from barista_bench.training.task_rewards import DEFAULT_WEIGHTS
 
 MODEL = "kitchen_early"
@@ -121,7 +121,7 @@ def prepare(work: Path, split: str) -> None:
         for task in TASKS:
             if not (work / f"{form}_{task}").exists():
                 out = work / f"{form}_{task}"
-                export(data, out, form, tasks=[task], box_format=BoxFormat.parse("xyxy/100"))
+                export_training_set(data, out, form, tasks=[task], box_format=BoxFormat.parse("xyxy/100"))
 
 
 def train(work: Path, task: str, name: str, steps: int, seed: int) -> None:

@@ -28,7 +28,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from sample_video import FPS, sample_video
 
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
-from barista_bench.annotate.project import Project, VideoFiles, start
+from barista_bench.annotate.project import Project, VideoFiles, start_project
 from barista_bench.annotate.records import Provenance, TrackLine
 from barista_bench.annotate.running import run_video
 from barista_bench.annotate.stages import AFTER_MASKS
@@ -101,7 +101,7 @@ def project_with_masks(folder: Path) -> VideoFiles:
 
 def _start_project(folder: Path, propagator: str) -> Project:
     """A project of the video in a folder, with its keyframes chosen."""
-    project = start(folder / "project", folder / "videos", propagator=propagator)
+    project = start_project(folder / "project", folder / "videos", propagator=propagator)
     accept(project, Decisions(video="long", by="perf", contacts=[(0, project.video("long").source.frames)]))
     run_video(project.folder, "long")
     return project

@@ -22,7 +22,7 @@ from barista_bench.data.folder import build
 from barista_bench.mini.kitchen import write_kitchen
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import compare_pair
-from barista_bench.training.exporting import export
+from barista_bench.training.exporting import export_training_set
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # tests are not installed
 
@@ -122,7 +122,7 @@ def prepare(training_set: TrainingSet) -> None:
     training_set.write(Path("videos"))
     split = "split.json" if Path("split.json").exists() else None
     build("videos", "data", configs=(training_set.task,), sampling=training_set.sampling, split_file=split, cache=False)
-    export("data", "chats", "chat", box_format=BoxFormat())
+    export_training_set("data", "chats", "chat", box_format=BoxFormat())
     make_trainable_model(Path("model"), Path("chats"))
 
 

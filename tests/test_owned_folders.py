@@ -19,7 +19,7 @@ from barista_bench.files.owned_folders import (
     REPORT,
     RUN,
     VIDEO,
-    check_place,
+    check_output_path,
     check_target,
     kind_of_folder,
     replacing_folder,
@@ -260,16 +260,16 @@ def test_nothing_is_written_in_a_folder_of_another_command(
         folder = tmp_path / "link"
         folder.symlink_to(tmp_path / "taken")
     with pytest.raises(ConfigError, match=rf"(is|lies inside .*, which is) {name}.*Fix: "):
-        check_place(folder / below, REPORT)
+        check_output_path(folder / below, REPORT)
 
 
 def test_a_run_folder_takes_its_own_run_and_its_report(tmp_path: Path) -> None:
     make_run(tmp_path / "run")
-    check_place(tmp_path / "run", RUN)
+    check_output_path(tmp_path / "run", RUN)
     write(tmp_path / "run" / "report", NEW)
     write(tmp_path / "run" / "report", OLD)
     with pytest.raises(ConfigError, match="which is a run folder"):
-        check_place(tmp_path / "run" / "relations", RUN)
+        check_output_path(tmp_path / "run" / "relations", RUN)
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_markdown_text_is_one_line_that_closes_nothing(text: str) -> None:
 
 @pytest.mark.parametrize("text", [*HOSTILE, "<script>alert(1)</script>", "\"'&"])
 def test_a_page_holds_printable_text_without_tags(text: str) -> None:
-    environment = jinja2.Environment(autoescape=True, finalize=text_out.html)
+    environment = jinja2.Environment(autoescape=True, finalize=text_out.prepare_for_template)
     page = environment.from_string('<p title="{{ text }}">{{ text }}</p>').render(text=text)
     assert page.replace("\n", "").isprintable()
     assert page.count("<") == page.count(">") == page.count('"') == 2

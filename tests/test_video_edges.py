@@ -8,7 +8,7 @@ import av
 import numpy as np
 import pytest
 
-from barista_bench.annotate.project import open_project, start, track_notes
+from barista_bench.annotate.project import open_project, start_project, track_notes
 from barista_bench.errors import DataError, VideoError
 from barista_bench.media.video import open_reader, pyav_reader
 from barista_bench.media.video.opening import open_video
@@ -91,7 +91,7 @@ def test_a_project_starts_with_what_an_export_can_write_and_says_the_rest(tmp_pa
     encode(videos / "phone.3gp", "libx264", B_FRAMES)
     encode(videos / "old.mkv", "mpeg2video")
     encode(videos / "vp8.webm", "libvpx", {"cpu-used": "8"})
-    start(tmp_path / "project", videos)
+    start_project(tmp_path / "project", videos)
     file = open_project(tmp_path / "project").file
     assert set(file.videos) == {"good", "phone", "old"}
     assert "format does not support 'vp8' codec. Fix: re-encode it (ffmpeg" in file.lost["vp8.webm"]
@@ -184,7 +184,7 @@ def test_a_damaged_video_is_lost_at_the_start_of_a_project(tmp_path: Path) -> No
     videos.mkdir()
     encode(videos / "good.mp4", "libx264", frames=10)
     damaged(encode(videos / "bad.mkv", "mpeg2video", {"g": "12", "bf": "2"}, frames=30), 1)
-    start(tmp_path / "project", videos)
+    start_project(tmp_path / "project", videos)
     file = open_project(tmp_path / "project").file
     assert set(file.videos) == {"good"}
     assert re.search(
@@ -220,6 +220,6 @@ def test_the_used_track_is_named_if_another_one_is_the_default(tmp_path: Path) -
             for target in targets:
                 packet.stream = target
                 both.mux(packet)
-    project = start(tmp_path / "project", videos)
+    project = start_project(tmp_path / "project", videos)
     (note,) = track_notes(project)
     assert "the first of its 2 video tracks is used, and track 2 is the default" in note

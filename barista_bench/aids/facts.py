@@ -52,7 +52,7 @@ class Fact(NamedTuple):
         return "".join(names[part] if isinstance(part, int) else part for part in self.parts)
 
 
-class Scene(NamedTuple):
+class QuestionScene(NamedTuple):
     """A question, its video, and the frames that the facts describe."""
 
     example: Example
@@ -95,17 +95,17 @@ def shown_frames(example: Example) -> Frames:
     return tuple(int(frame) for frame in frames)
 
 
-def facts_of(level: Level, scene: Scene) -> list[Fact]:
-    """Return the facts of a level at the frames of a scene, without duplicates, sorted by `in_order`."""
-    return in_order(dict.fromkeys(_FACTS[level](scene)))
+def facts_of(level: Level, scene: QuestionScene) -> list[Fact]:
+    """Return the facts of a level at the frames of a scene, without duplicates, sorted by `sort_facts`."""
+    return sort_facts(dict.fromkeys(_FACTS[level](scene)))
 
 
-def in_order(facts: Iterable[Fact]) -> list[Fact]:
+def sort_facts(facts: Iterable[Fact]) -> list[Fact]:
     """Sort facts by names and time, so that the order of lines in an aid reveals nothing."""
     return sorted(facts, key=lambda fact: (fact.names, fact.span))
 
 
-def unneeded_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
+def unneeded_facts(level: Level, scene: QuestionScene, needed: Sequence[Fact]) -> list[Fact]:
     """Return true facts of the same video and form that do not repeat a needed fact. The content fixes their order."""
     known = {fact.about for fact in needed}
     pool: dict[Fact, None] = {}
@@ -129,7 +129,7 @@ def content_digest(*parts: object) -> bytes:
     return hashlib.sha256(repr(parts).encode()).digest()
 
 
-def other_moments(scene: Scene) -> Iterator[Frames]:
+def other_moments(scene: QuestionScene) -> Iterator[Frames]:
     """Yield the scene's frames shifted to other times in the video, without overlap. The content fixes the order."""
     first, (low, high) = scene.frames[0], scene.span
     length = high - low
@@ -154,7 +154,7 @@ def _iou(a: Box, b: Box) -> float:
     return common / total if total > 0 else 0.0
 
 
-def _objects(scene: Scene) -> Iterator[Fact]:
+def _objects(scene: QuestionScene) -> Iterator[Fact]:
     """Yield a frame's marked objects, or the named objects at both ends of a clip, with boxes."""
     if scene.example.task == "relations":
         yield from _marks(scene)
@@ -165,7 +165,7 @@ def _objects(scene: Scene) -> Iterator[Fact]:
                 yield Fact((row.category,), (0,), (frame, frame + 1), (row.object_id,), row.box)
 
 
-def _marks(scene: Scene) -> Iterator[Fact]:
+def _marks(scene: QuestionScene) -> Iterator[Fact]:
     (frame,) = scene.frames
     for item in RelationInputs.of(scene.example).objects:
         box = xywh_to_xyxy(item.bbox)
@@ -177,14 +177,14 @@ def mark_text(mark: int) -> str:
     return f"mark {mark}: "
 
 
-def _items(scene: Scene) -> Iterator[Fact]:
+def _items(scene: QuestionScene) -> Iterator[Fact]:
     """Yield the objects of another frame as numbered items, since that frame has no marks."""
     (frame,) = scene.frames
     for number, row in enumerate(scene.video.boxes.get(frame, ()), start=1):
         yield Fact((row.category,), (f"item {number}: ", 0), (frame, frame + 1), (row.object_id,), row.box)
 
 
-def instance_labels(scene: Scene) -> dict[str, str]:
+def instance_labels(scene: QuestionScene) -> dict[str, str]:
     """Map object ids to names on one frame. Objects with the same name are numbered from left to right.
 
     On the question's frame these are the objects of the phrase's category. On another frame these are all other
@@ -202,11 +202,11 @@ def instance_labels(scene: Scene) -> dict[str, str]:
     }
 
 
-def _is_shown(scene: Scene) -> bool:
+def _is_shown(scene: QuestionScene) -> bool:
     return scene.frames[0] == scene.example.frames[0].frame_index
 
 
-def _states_of_instances(scene: Scene) -> Iterator[Fact]:
+def _states_of_instances(scene: QuestionScene) -> Iterator[Fact]:
     (frame,), labels = scene.frames, instance_labels(scene)
     for row in scene.video.states:
         if row.object_id in labels and row.span[0] <= frame < row.span[1]:
@@ -214,7 +214,7 @@ def _states_of_instances(scene: Scene) -> Iterator[Fact]:
             yield Fact((labels[row.object_id],), parts, (frame, frame + 1), (row.object_id, row.kind, row.value))
 
 
-def _relations_of_instances(scene: Scene) -> Iterator[Fact]:
+def _relations_of_instances(scene: QuestionScene) -> Iterator[Fact]:
     (frame,), labels = scene.frames, instance_labels(scene)
     for row in scene.video.relations:
         if {row.source_id, row.target_id} & labels.keys() and _find_holding_spans(scene, row):
@@ -222,7 +222,7 @@ def _relations_of_instances(scene: Scene) -> Iterator[Fact]:
             yield _relation(row, (frame, frame + 1))._replace(names=names)
 
 
-def _states(scene: Scene) -> Iterator[Fact]:
+def _states(scene: QuestionScene) -> Iterator[Fact]:
     """Yield the states at both ends of a clip, for objects whose states change somewhere in the video."""
     if scene.example.task == "grounding":
         yield from _states_of_instances(scene)
@@ -238,13 +238,13 @@ def _states(scene: Scene) -> Iterator[Fact]:
             yield Fact((row.category,), parts, part, (row.object_id, row.kind, row.value))
 
 
-def _is_persistent(scene: Scene, object_id: str) -> bool:
+def _is_persistent(scene: QuestionScene, object_id: str) -> bool:
     ends = [(frame - WINDOW, frame + WINDOW + 1) for frame in (scene.frames[0], scene.frames[-1])]
     counts = [sum(high - low for low, high in scene.video.seen(end, object_id)) for end in ends]
     return min(counts) >= MIN_ANNOTATIONS
 
 
-def _relations(scene: Scene) -> Iterator[Fact]:
+def _relations(scene: QuestionScene) -> Iterator[Fact]:
     if scene.example.task == "grounding":
         yield from _relations_of_instances(scene)
     elif scene.example.task == "referring":
@@ -258,7 +258,7 @@ def _relations(scene: Scene) -> Iterator[Fact]:
                     yield _relation(row, part)
 
 
-def _contacts(scene: Scene) -> Iterator[Fact]:
+def _contacts(scene: QuestionScene) -> Iterator[Fact]:
     """Yield the objects that hands touch, and the times at which a visible hand touches nothing."""
     hands = {row.object_id: row.category for frame in range(*scene.span) for row in scene.video.boxes.get(frame, ())}
     for hand_id, hand in hands.items():
@@ -275,7 +275,7 @@ def _contacts(scene: Scene) -> Iterator[Fact]:
                 yield Fact((hand,), (0, " touches nothing at all"), part, (hand_id, "nothing", str(part)))
 
 
-def _relations_of_object(scene: Scene) -> Iterator[Fact]:
+def _relations_of_object(scene: QuestionScene) -> Iterator[Fact]:
     """Yield the described object's relations without its name.
 
     At another moment, yield the relations of other objects.
@@ -303,12 +303,12 @@ def _verb(value: str) -> str:
     return value if value.split(" ")[0].endswith("s") else f"is {value}"
 
 
-def _find_holding_spans(scene: Scene, row: RelationRow) -> list[Span]:
+def _find_holding_spans(scene: QuestionScene, row: RelationRow) -> list[Span]:
     part = _common(row.span, scene.span)
     return scene.video.seen(part, row.source_id, row.target_id) if part else []
 
 
-def _activities(scene: Scene) -> Iterator[Fact]:
+def _activities(scene: QuestionScene) -> Iterator[Fact]:
     for row in scene.video.activities:
         part = _common((row.span[0], row.span[1] + 1), scene.span)
         if part and row.name:
@@ -320,7 +320,7 @@ def _common(a: Span, b: Span) -> Span | None:
     return (low, high) if low < high else None
 
 
-_FACTS: Mapping[Level, Callable[[Scene], Iterator[Fact]]] = {
+_FACTS: Mapping[Level, Callable[[QuestionScene], Iterator[Fact]]] = {
     "objects": _objects,
     "states": _states,
     "relations": _relations,

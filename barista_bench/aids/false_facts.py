@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from barista_bench.aids.facts import Fact, Scene, facts_of, instance_labels, mark_text
+from barista_bench.aids.facts import Fact, QuestionScene, facts_of, instance_labels, mark_text
 from barista_bench.aids.graph_rows import Box
 from barista_bench.aids.levels import Level
 from barista_bench.benchmarks.barista.activity_choices import ActivityInputs
@@ -29,7 +29,7 @@ class FalseFacts(NamedTuple):
     target: Fields
 
 
-def false_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
+def false_facts(level: Level, scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
     """Return the false facts of a level, or None if no other answer would follow."""
     if level in ("moment", "zoom"):
         return None  # a look elsewhere implies no answer
@@ -49,7 +49,7 @@ def false_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFact
     return None
 
 
-def _exchanged_instances(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
+def _exchanged_instances(scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
     """Give each object of the phrase's category the facts of the next such object."""
     labels = instance_labels(scene)
     ids = [row.object_id for row in scene.video.boxes[scene.frames[0]] if row.object_id in labels]
@@ -66,12 +66,12 @@ def _exchanged_instances(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | N
     return FalseFacts(needed, renamed, {**target, "boxes": list(map(list, boxes)), "ground_truth_boxes": grid})
 
 
-def _grid(box: Box, scene: Scene) -> list[int]:
+def _grid(box: Box, scene: QuestionScene) -> list[int]:
     scale = reference_scale(scene.example.target)
     return [round(value * scale / GRID) for value in to_grid(box, *scene.video.size)]
 
 
-def _moved_marks(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
+def _moved_marks(scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
     """Give each mark except hands the box of the next such mark. Interactions move with the marks."""
     target, things = scene.example.target, [fact for fact in needed if fact.names[0].lower() not in HANDS]
     box_of = {fact.about[0]: other.box for fact, other in zip(things, [*things[1:], *things[:1]], strict=True)}
@@ -87,7 +87,7 @@ def _moved_marks(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
     return FalseFacts(facts, {}, {**target, "interactions": others})  # type: ignore[dict-item]
 
 
-def _moved_boxes(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
+def _moved_boxes(scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
     """Give each mark with a relation the box of the next such mark. Relations move with the boxes."""
     relations: list[dict[str, object]] = scene.example.target["relations"]  # type: ignore[assignment]
     marks = sorted({int(str(item[end])) for item in relations for end in ("source_id", "target_id")})
@@ -106,7 +106,7 @@ def _moved_boxes(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
     return FalseFacts(facts, {}, {"relations": others})  # type: ignore[dict-item]
 
 
-def _exchanged_names(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
+def _exchanged_names(level: Level, scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
     """Exchange names in the answer with other names of the video. Only answers from a template can be rewritten."""
     example = scene.example
     if example.metadata.get("writer") != "template":
@@ -131,7 +131,7 @@ def _exchanged_names(level: Level, scene: Scene, needed: Sequence[Fact]) -> Fals
     return FalseFacts(needed, renamed, {**example.target, "answer": answer}) if is_other else None
 
 
-def _names(level: Level, scene: Scene) -> set[str]:
+def _names(level: Level, scene: QuestionScene) -> set[str]:
     if level == "activities":
         return {row.name for row in scene.video.activities if row.name}
     names = {row.category for rows in scene.video.boxes.values() for row in rows}
@@ -148,7 +148,7 @@ def _exchange(example: Example, said: Iterable[str], names: set[str]) -> dict[st
     return renamed
 
 
-def _other_ends(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
+def _other_ends(scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
     said = {name for fact in needed for name in fact.names if name.lower() not in HANDS}
     free = _names("relations", scene) - {scene.example.label}
     renamed = _exchange(scene.example, said, free)
@@ -160,7 +160,7 @@ def _other_ends(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
     return FalseFacts(needed, renamed, {**scene.example.target, "sentence": sentence})
 
 
-def _another_segment(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
+def _another_segment(level: Level, scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
     """Return the facts of another activity of the video, shifted in time to the question's frames."""
     example = scene.example
     choices = {choice.text: choice for choice in ActivityInputs.of(example).choices}

@@ -156,11 +156,11 @@ def check_aids(task: Task, aids: Iterable[Aid]) -> None:
     levels = task_levels(task)
     for aid in aids:
         if aid.level not in (*levels.aids, *levels.also):
-            why = "asks about that level" if gives(aid.level) in levels.asked else "does not admit this aid"
+            why = "asks about that level" if fact_level(aid.level) in levels.asked else "does not admit this aid"
             raise ConfigError(f"aid {aid}: {task.name} {why}. Fix: use {', '.join((*levels.aids, *levels.also))}")
 
 
-def gives(level: Level) -> Level:
+def fact_level(level: Level) -> Level:
     """Return the level of the facts that an aid gives. Numbered marks give objects."""
     return "objects" if level == "marks" else level
 

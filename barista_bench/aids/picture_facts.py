@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from barista_bench.aids.facts import Fact, Scene, content_digest, in_order, other_moments
+from barista_bench.aids.facts import Fact, QuestionScene, content_digest, other_moments, sort_facts
 from barista_bench.aids.graph_rows import Box
 from barista_bench.aids.levels import Level
 from barista_bench.benchmarks.barista.clips import WINDOW
@@ -21,17 +21,17 @@ _OVERLAP = 0.1
 _STEPS = 16
 
 
-def picture_facts(level: Level, scene: Scene) -> list[Fact]:
+def picture_facts(level: Level, scene: QuestionScene) -> list[Fact]:
     """Return the facts that the pictures of a level show. Empty if the pictures would give no information."""
     return _PICTURES[level](scene)
 
 
-def other_pictures(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
+def other_pictures(level: Level, scene: QuestionScene, needed: Sequence[Fact]) -> list[Fact]:
     """Return as many other frames, parts or marks as in `needed`, or an empty list if the video lacks them."""
     return _OTHERS[level](scene, needed)
 
 
-def evidence_boxes(scene: Scene, frame: int) -> list[Box]:
+def evidence_boxes(scene: QuestionScene, frame: int) -> list[Box]:
     """Return the boxes of the example's evidence on a frame: its objects and the hands that act on these objects."""
     named = scene.example.evidence
     ids = {*evidence_objects(scene.example), *_texts(named, "hand_ids")}
@@ -64,7 +64,7 @@ def _texts(fields: Fields, name: str) -> list[str]:
     return [str(value) for value in values] if isinstance(values, list) else []
 
 
-def _moment(scene: Scene) -> list[Fact]:
+def _moment(scene: QuestionScene) -> list[Fact]:
     """Return the keyframes around the event of the question, unless these are all keyframes."""
     changes: list[dict[str, int]] = scene.example.evidence["changes"]  # type: ignore[assignment]
     frames = {frame for change in changes for frame in (change["start"], change["end"])}
@@ -75,14 +75,14 @@ def _frame(frame: int) -> Fact:
     return Fact((), ("frame",), (frame, frame + 1), ("frame", str(frame)))
 
 
-def _other_frames(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
+def _other_frames(scene: QuestionScene, needed: Sequence[Fact]) -> list[Fact]:
     shown = {frame for fact in needed for frame in range(fact.span[0] - WINDOW, fact.span[1] + WINDOW)}
     others = [frame for frame in range(scene.video.frame_count) if frame not in shown]
     others.sort(key=lambda frame: content_digest(scene.example.example_id, frame))
-    return in_order(map(_frame, others[: len(needed)])) if len(others) >= len(needed) else []
+    return sort_facts(map(_frame, others[: len(needed)])) if len(others) >= len(needed) else []
 
 
-def _zoom(scene: Scene) -> list[Fact]:
+def _zoom(scene: QuestionScene) -> list[Fact]:
     width, height = scene.video.size
     parts = []
     for frame in dict.fromkeys((scene.frames[0], scene.frames[-1])):
@@ -95,7 +95,7 @@ def _zoom(scene: Scene) -> list[Fact]:
     return parts if len(parts) <= MOST_PARTS and is_small else []
 
 
-def _asked_boxes(scene: Scene, frame: int) -> list[Box]:
+def _asked_boxes(scene: QuestionScene, frame: int) -> list[Box]:
     """Return the boxes of the evidence's objects without hands. For referring, return only the box in the question."""
     if scene.example.task == "referring":
         x0, y0, x1, y1 = (float(str(value)) for value in scene.example.inputs["box"])  # type: ignore[union-attr]
@@ -108,7 +108,7 @@ def _part(frame: int, box: Box) -> Fact:
     return Fact((), ("a part of the frame",), (frame, frame + 1), ("part", str(frame), str(box)), box)
 
 
-def _other_parts(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
+def _other_parts(scene: QuestionScene, needed: Sequence[Fact]) -> list[Fact]:
     others = []
     for fact in needed:
         evidence = [each.box for each in needed if each.box and each.span == fact.span]
@@ -120,7 +120,7 @@ def _other_parts(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
     return others
 
 
-def _marks(scene: Scene) -> list[Fact]:
+def _marks(scene: QuestionScene) -> list[Fact]:
     return [
         Fact((row.category,), (f"{number}: ", 0), (frame, frame + 1), (row.object_id, str(frame)), row.box)
         for frame in dict.fromkeys((scene.frames[0], scene.frames[-1]))
@@ -128,7 +128,7 @@ def _marks(scene: Scene) -> list[Fact]:
     ]
 
 
-def _other_marks(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
+def _other_marks(scene: QuestionScene, needed: Sequence[Fact]) -> list[Fact]:
     """Return as many marks as in `needed`, on frames of another moment."""
     wanted = list(Counter(fact.span for fact in needed).values())
     for frames in other_moments(scene):
@@ -139,8 +139,8 @@ def _other_marks(scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
     return []
 
 
-_PICTURES: Mapping[Level, Callable[[Scene], list[Fact]]] = {"moment": _moment, "zoom": _zoom, "marks": _marks}
-_OTHERS: Mapping[Level, Callable[[Scene, Sequence[Fact]], list[Fact]]] = {
+_PICTURES: Mapping[Level, Callable[[QuestionScene], list[Fact]]] = {"moment": _moment, "zoom": _zoom, "marks": _marks}
+_OTHERS: Mapping[Level, Callable[[QuestionScene, Sequence[Fact]], list[Fact]]] = {
     "moment": _other_frames,
     "zoom": _other_parts,
     "marks": _other_marks,

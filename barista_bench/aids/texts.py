@@ -10,13 +10,13 @@ import msgspec
 
 from barista_bench.aids.facts import (
     Fact,
-    Scene,
+    QuestionScene,
     facts_of,
     graph_evidence,
     graph_video,
-    in_order,
     is_traced,
     shown_frames,
+    sort_facts,
     unneeded_facts,
 )
 from barista_bench.aids.false_facts import FalseFacts, false_facts
@@ -223,8 +223,8 @@ class AidBook:
             block += lines
         return ["".join(block)] if level not in PICTURES else block  # type: ignore[arg-type]
 
-    def _scene(self, example: Example) -> Scene:
-        return Scene(example, self._videos[graph_video(example)], shown_frames(example))
+    def _scene(self, example: Example) -> QuestionScene:
+        return QuestionScene(example, self._videos[graph_video(example)], shown_frames(example))
 
 
 def number_of(fact: Fact) -> int:
@@ -237,7 +237,7 @@ def parts_lines(parts: Mapping[str, Parts]) -> list[bytes]:
     return [msgspec.json.encode({"example_id": name, "parts": parts[name]}) for name in sorted(parts)]
 
 
-def _line(fact: Fact, renamed: Mapping[str, str], scene: Scene, box_format: BoxFormat | None) -> str:
+def _line(fact: Fact, renamed: Mapping[str, str], scene: QuestionScene, box_format: BoxFormat | None) -> str:
     start, end = ((frame - scene.frames[0]) / _rate(scene.video) for frame in fact.span)
     is_moment = fact.span[1] - fact.span[0] == 1
     when = f"at {start:.2f}" if is_moment else f"from {start:.2f} to {end:.2f}"
@@ -272,4 +272,4 @@ def _choose_alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
         )
         surplus += lengths[left[best]] - lengths[fact]
         chosen.append(left.pop(best))
-    return in_order(chosen) if abs(surplus) <= TOLERANCE * sum(lengths[fact] for fact in needed) else []
+    return sort_facts(chosen) if abs(surplus) <= TOLERANCE * sum(lengths[fact] for fact in needed) else []

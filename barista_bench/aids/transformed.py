@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from barista_bench.aids.facts import Scene
+from barista_bench.aids.facts import QuestionScene
 from barista_bench.benchmarks.barista.change_detection import Category, Change
 from barista_bench.benchmarks.barista.clips import WINDOW
 from barista_bench.benchmarks.barista.qa_templates import write_pair
@@ -48,7 +48,7 @@ def mirrored(example: Example, size: tuple[int, int]) -> Example | None:
     return replace(example, label=_swap_sides(example.label), inputs=inputs, target=target)
 
 
-def reversed_clip(scene: Scene) -> Example | None:
+def reversed_clip(scene: QuestionScene) -> Example | None:
     """Return the example for the reversed clip, or None if it is not about a clip or no question is left."""
     example = scene.example
     if example.task != "temporal_vqa":
@@ -141,7 +141,7 @@ def _reversed_places(changes: list[Change]) -> list[Change]:
     return sorted(others, key=lambda change: (change.number, change.kind == "lost", change.value, change.objects))
 
 
-def _reversed_contacts(scene: Scene) -> list[Change]:
+def _reversed_contacts(scene: QuestionScene) -> list[Change]:
     """Return the reversed timelines of both hands.
 
     The timelines come from the graph, since the clip's changes leave out the time before a hand's first contact.
@@ -159,7 +159,7 @@ def _reversed_contacts(scene: Scene) -> list[Change]:
     return changes
 
 
-def _usual_contact(scene: Scene, hand: str, keyframe: int) -> tuple[str, ...]:
+def _usual_contact(scene: QuestionScene, hand: str, keyframe: int) -> tuple[str, ...]:
     """Return the objects that a hand touches most often around a keyframe. Empty if the hand is not in view."""
     video, counts = scene.video, Counter[tuple[str, ...]]()
     for frame in reversed(range(max(0, keyframe - WINDOW), keyframe + WINDOW + 1)):

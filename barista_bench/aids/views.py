@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from PIL import Image, ImageDraw
 
-from barista_bench.aids.facts import Scene
+from barista_bench.aids.facts import QuestionScene
 from barista_bench.aids.graph_rows import Box
 from barista_bench.aids.levels import View
 from barista_bench.aids.picture_facts import elsewhere, evidence_boxes
@@ -40,7 +40,7 @@ class Viewed(msgspec.Struct, frozen=True):
         return {"example_id": self.example.example_id, "view": self.view, "areas": self.areas, **question}
 
 
-def viewed(view: View, scene: Scene) -> Viewed | None:
+def viewed(view: View, scene: QuestionScene) -> Viewed | None:
     """Return an example in a view, or None if the view would change nothing or cannot be made."""
     if view in ("mirrored", "reversed"):
         transformed = mirrored(scene.example, scene.video.size) if view == "mirrored" else reversed_clip(scene)

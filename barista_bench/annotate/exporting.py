@@ -73,7 +73,7 @@ class Statistics(ProjectRecord, frozen=True, kw_only=True):
     left_out: dict[str, str]
 
 
-def export(folder: Path, out: Path, *, second: Path | None = None, num_proc: int = 1) -> Statistics:
+def export_project(folder: Path, out: Path, *, second: Path | None = None, num_proc: int = 1) -> Statistics:
     """Write all finished videos of a project in the layout of a release, and write `annotation.json` beside them.
 
     Args:

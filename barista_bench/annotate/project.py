@@ -25,7 +25,7 @@ from barista_bench.annotate.identities import Identities
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.file_cache import FileStamp
-from barista_bench.files.owned_folders import check_place
+from barista_bench.files.owned_folders import check_output_path
 from barista_bench.files.paths import confine, valid_video_id
 from barista_bench.files.reading import read_bounded, read_json_lines
 from barista_bench.files.writing import write_whole
@@ -279,7 +279,7 @@ def decode_track(line: bytes, where: str, source: VideoSource) -> records.TrackL
     return decoded
 
 
-def start(
+def start_project(
     folder: Path, videos: Path, vocabulary: Path | None = None, *, propagator: str = "flow", num_proc: int = 1
 ) -> Project:
     """Create a project of all videos in a folder: `NAME.mp4` and the like, or `NAME/video.mp4` as in a release.
@@ -294,7 +294,7 @@ def start(
         ConfigError: the folder already contains a project, or the vocabulary is invalid.
         DataError: the folder has no video. Unreadable videos raise no error, but are listed as lost.
     """
-    target = check_place(folder)
+    target = check_output_path(folder)
     if (target / PROJECT_FILE).exists():
         raise ConfigError(f"{folder}: already contains a project. Fix: run it, or choose another folder")
     packaged = resources.files(domain.__package__).joinpath("domain.yaml")

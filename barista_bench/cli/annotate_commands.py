@@ -59,7 +59,7 @@ def start(
 
     Every frame is decoded once, so that damage is found before work begins. A minute of 1080p takes about 8 seconds.
     """
-    from barista_bench.annotate.project import other_files, start as make, track_notes
+    from barista_bench.annotate.project import other_files, start_project as make, track_notes
     from barista_bench.annotate.stages import propagator_of
 
     began = time.monotonic()
@@ -355,7 +355,7 @@ def export(
     num_proc: Processes = 1,
 ) -> None:
     """Write scene graphs in the release layout with statistics, or masks for another tool."""
-    from barista_bench.annotate.exporting import as_mask_tracks, export as write_release
+    from barista_bench.annotate.exporting import as_mask_tracks, export_project as write_release
     from barista_bench.annotate.project import open_project
     from barista_bench.interchange.mask_formats import write_mask_tracks
 

@@ -260,8 +260,8 @@ def _exit_on_lost_videos(video_ids: Collection[str], problems: Sequence[Problem]
 
 def _draft_domain(root: Path, benchmark: str, out: Path) -> None:
     from barista_bench.files.writing import write_whole
-    from barista_bench.scene_graph.domain_draft import draft
-    from barista_bench.scene_graph.graph_words import survey
+    from barista_bench.scene_graph.domain_draft import draft_domain
+    from barista_bench.scene_graph.graph_words import survey_words
 
     with exit_on_error():
         if benchmark != "barista":
@@ -269,7 +269,7 @@ def _draft_domain(root: Path, benchmark: str, out: Path) -> None:
         if out.exists():
             raise ConfigError(f"{out}: exists already. Fix: name a new file, or delete this one")
         graph = SceneGraph(root)
-        text = draft(survey(graph), graph.root.resolve().name)
+        text = draft_domain(survey_words(graph), graph.root.resolve().name)
         write_whole(out, text.encode())
     print_result(f"wrote {out}, from the words of {len(graph.video_ids)} videos")
 

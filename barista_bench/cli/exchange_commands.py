@@ -32,11 +32,11 @@ def publish(
     """
     from huggingface_hub import HfApi
 
-    from barista_bench.hub.publishing import publication
+    from barista_bench.hub.publishing import check_publication
     from barista_bench.hub.pushing import Destination, Pusher, find_token
 
     with exit_on_error():
-        to_publish = publication(folder, repo)
+        to_publish = check_publication(folder, repo)
         sizes = {name: path.stat().st_size for name, path in to_publish.files.items()}
         if dry_run:
             print_result(*(f"{size:>13,}  {name}" for name, size in sizes.items()))

@@ -175,7 +175,7 @@ def export(
 
     Test videos are recognised by content and refused.
     """
-    from barista_bench.training.exporting import export as make
+    from barista_bench.training.exporting import export_training_set as make
 
     with exit_on_error():
         exported = make(

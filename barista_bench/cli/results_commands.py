@@ -109,7 +109,7 @@ def compare(
 ) -> None:
     """Compare models on the same examples by difference with interval, Holm-corrected p-value and effect size."""
     from barista_bench.diagnosis.records import compared_shares, read_diagnoses
-    from barista_bench.files.owned_folders import check_place
+    from barista_bench.files.owned_folders import check_output_path
     from barista_bench.reporting.aided import find_diagnoses
     from barista_bench.stats import compare_runs, differing_circumstances, run_labels
     from barista_bench.stats.tables import comparison_table
@@ -117,7 +117,7 @@ def compare(
 
     with exit_on_error():
         if csv is not None:
-            check_place(csv)
+            check_output_path(csv)
         with scored_runs(folders, data, root, option, with_stopped=True) as scored:
             runs, stopped = split_stopped(find_diagnoses(scored)[0])
             comparisons = compare_runs(runs, permutations=permutations) if len(runs) > 1 or not stopped else ()

@@ -1,6 +1,6 @@
 """Define the user's choices for a task: the sampling of its set, and options, which are recorded with every run.
 
-One option is defined here. `protocol_option` selects the rules of a benchmark's released code or, where they differ,
+One option is defined here: `protocol` selects the rules of a benchmark's released code or, where they differ,
 the rules of its paper.
 """
 
@@ -219,13 +219,13 @@ class ProtocolRule:
 
 @dataclass(frozen=True, slots=True)
 class Protocol(Option):
-    """The option `protocol_option`, and the rules that depend on it."""
+    """the option `protocol`, and the rules that depend on it."""
 
     rules: tuple[ProtocolRule, ...] = ()
 
 
 def protocol_option(rules: Sequence[ProtocolRule]) -> dict[str, Option]:
-    """Return the option `protocol_option` of a task for which the release and the paper differ in these rules."""
+    """Return the option `protocol` of a task for which the release and the paper differ in these rules."""
     freezes = any(rule.changes in ("examples", "images") for rule in rules)
     note = "whose rules: the released code's, or the paper's where they differ"
     choices = ("release", "paper")
@@ -238,7 +238,7 @@ def _all_rules(package: str) -> dict[str, tuple[ProtocolRule, ...]]:
 
 
 def packaged_protocol(package: str, task: str) -> dict[str, Option]:
-    """Return the option `protocol_option` of a task, with the rules in a package's `protocols.yaml`."""
+    """Return the option `protocol` of a task, with the rules in a package's `protocols.yaml`."""
     return protocol_option(_all_rules(package)[task])
 
 

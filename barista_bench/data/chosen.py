@@ -43,7 +43,7 @@ def with_ids(whole: ExampleSet, ids: Collection[str]) -> ExampleSet:
     return ChosenExamples(whole, [pair for pair in enumerate(whole.examples) if pair[1].example_id in wanted])
 
 
-def in_order(whole: ExampleSet, task: Task, options: Mapping[str, object]) -> ExampleSet:
+def reorder_choices(whole: ExampleSet, task: Task, options: Mapping[str, object]) -> ExampleSet:
     """Return the examples with choices in the order that the task's options name (`core/option_order.py`)."""
     if (order := options.get(NAME, AS_BUILT)) == AS_BUILT:
         return whole

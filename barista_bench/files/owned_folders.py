@@ -72,7 +72,7 @@ def kind_of_folder(folder: Path) -> FolderKind | None:
     return next((kind for kind in KINDS if all(any(folder.glob(marker)) for marker in kind.markers)), None)
 
 
-def check_place(out: Path, kind: FolderKind | None = None) -> Path:
+def check_output_path(out: Path, kind: FolderKind | None = None) -> Path:
     """Check the path of a file or a folder to write. The path may already exist.
 
     Returns:
@@ -124,11 +124,11 @@ def check_target(out: Path, kind: FolderKind | None = None) -> Path:
         The folder with links followed.
 
     Raises:
-        ConfigError: as `check_place`. Also if `out` is not a folder, is a mount point or the working directory, lies in
-        a folder that is not writable, or contains a file that no list names.
-        OSError: as `check_place`.
+        ConfigError: as `check_output_path`. Also if `out` is not a folder, is a mount point or the working directory,
+        lies in a folder that is not writable, or contains a file that no list names.
+        OSError: as `check_output_path`.
     """
-    target = check_place(out, kind)
+    target = check_output_path(out, kind)
     _clear_leftovers(target)
     if target.is_dir():
         _refuse_fixed(out, target)

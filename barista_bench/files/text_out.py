@@ -84,7 +84,7 @@ def decimal(value: float, digits: int = 3, *, sign: bool = False) -> str:
     return f"{rounded:{'+' if sign else ''},.{digits}f}".replace("-", MINUS)
 
 
-def for_machines(text: str, minus: str = "-") -> str:
+def machine_numbers(text: str, minus: str = "-") -> str:
     """Format numbers in a text for programs: without thousands separators, and with `minus` as the minus sign.
 
     >>> for_machines("−0.042 [−0.1, 0.2]"), for_machines("−1", "$-$")
@@ -165,7 +165,7 @@ def markdown(text: str) -> str:
     return _MARKUP.sub(r"\\\1", text)
 
 
-def html(value: object) -> object:
+def prepare_for_template(value: object) -> object:
     """Prepare texts for a template, before it escapes them (`finalize` of a Jinja environment with autoescape)."""
     return make_printable(value, keep="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -290,7 +290,7 @@ def check_address(setting: str, url: str) -> None:
     refuse_credentials(f"{setting} of {host}", parts.path)
 
 
-def check_way(setting: str, url: str) -> None:
+def refuse_key_in_clear(setting: str, url: str) -> None:
     """Refuse to send a key by plain http to another machine. `url` must satisfy `check_address`.
 
     Raises ConfigError, which names the host.

@@ -137,7 +137,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         return (self.subtask, self.right_text, *self.frames) if self.frames else self.event_key
 
 
-def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate | str:
+def decide_candidate(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate | str:
     """Prove by the graph that a candidate's conditions and right answers hold and enough wrong answers are excluded.
 
     Args:
@@ -243,7 +243,7 @@ def keep_most(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> 
     return [chosen for rows in by_subtask.values() for chosen in _in_turns_of_answers(rows, seed)[:most]]
 
 
-def sample(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[QuestionCandidate]:
+def sample_candidates(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[QuestionCandidate]:
     """Sample at most `size` candidates of one subtask.
 
     The next candidate has the answer, and then the video, that was sampled least so far. The order of `candidates`

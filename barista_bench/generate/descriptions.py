@@ -23,7 +23,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, NamedObject
 from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph.domain import Side
-from barista_bench.scene_graph.graph_words import past_participle, speak
+from barista_bench.scene_graph.graph_words import past_participle, spoken_form
 
 Basis: TypeAlias = Literal["name", "action", "hand", "place", "side", "touch order", "appearance"]
 """The property that distinguishes an object from other objects of the same name."""
@@ -126,7 +126,7 @@ def _by_action(case: _Case) -> Iterator[Description]:
             touched = {use.thing.id for use in uses_near(scene, action.start, action.end)}
             is_known = scene.coverage.covers_layer("relations", action.start, action.end)
             if is_known and thing.id in touched and not touched & set(case.others):
-                phrase = verbs.get(action.verb, speak(action.verb))
+                phrase = verbs.get(action.verb, spoken_form(action.verb))
                 yield Description(f"{thing.name} being {past_participle(phrase)}", "action")
     for value, words in scene.domain.contacts.items():
         is_telling = words.do not in (GRIP, TOUCH)

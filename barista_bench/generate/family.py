@@ -47,10 +47,10 @@ from barista_bench.generate.candidates import (
     Level,
     QuestionCandidate,
     Tally,
-    decide,
+    decide_candidate,
     keep_most,
     one_per_event,
-    sample,
+    sample_candidates,
     with_choices,
 )
 from barista_bench.generate.difficulty import with_difficulty
@@ -112,7 +112,7 @@ class Family(ABC):
         """
         for candidate in self.candidates(scene):
             distractors_needed = self.distractors_needed(candidate)
-            verdict = decide(candidate, scene, distractors_needed)
+            verdict = decide_candidate(candidate, scene, distractors_needed)
             if isinstance(verdict, str):
                 tally[candidate.subtask, verdict] += 1
                 if undecided is not None:
@@ -144,7 +144,7 @@ class Family(ABC):
         return items
 
     def sample_subtask(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        return with_choices(sample(candidates, size, seed), subtask.lower(), self.distractors_needed, seed)
+        return with_choices(sample_candidates(candidates, size, seed), subtask.lower(), self.distractors_needed, seed)
 
     def assign_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
         """Return the sampled items with a form of the wording assigned to each."""

@@ -98,7 +98,7 @@ class CandidatePool(NamedTuple):
     undecided: UndecidedCandidates
 
 
-class Missing(msgspec.Struct, frozen=True):
+class MissingInputs(msgspec.Struct, frozen=True):
     """Missing lines of the domain file, and missing annotations, that would allow more questions.
 
     The most useful annotations come first.
@@ -172,7 +172,7 @@ def generate(
                     write_whole(folder / name / TERMS_FILE, terms_bytes(terms))
                 write_whole(folder / f"{name}.items.jsonl", b"".join(map(item_line, items)))
             rows += [reviews.get(row.item, row) for row in to_review]
-        missing = Missing(lacking_lines(pool.words, loaded_domain), pool.undecided.most_useful())
+        missing = MissingInputs(lacking_lines(pool.words, loaded_domain), pool.undecided.most_useful())
         write_whole(folder / MISSING_FILE, msgspec.json.format(msgspec.json.encode(missing), indent=1) + b"\n")
         shortages = [report.shortage for report in reports if not report.sampled]
         if len(shortages) == len(reports) or (chosen.strict and shortages):
@@ -197,12 +197,12 @@ def families_of(names: Sequence[str], domain: str | Path | None, difficulty: str
     return loaded_domain, families_by_name
 
 
-def read_missing(folder: Path) -> Missing:
+def read_missing(folder: Path) -> MissingInputs:
     """Read the `missing.json` that `generate` wrote in a folder."""
-    return msgspec.json.decode((folder / MISSING_FILE).read_bytes(), type=Missing)
+    return msgspec.json.decode((folder / MISSING_FILE).read_bytes(), type=MissingInputs)
 
 
-def missing_lines(missing: Missing) -> list[str]:
+def missing_lines(missing: MissingInputs) -> list[str]:
     """Return the missing lines and annotations as text, line by line."""
     lines = ["the domain file lacks these lines:"] if missing.domain_lines else []
     lines += [f"  {line}" for line in missing.domain_lines]

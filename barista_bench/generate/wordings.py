@@ -43,7 +43,7 @@ class Phrases(tuple[str, ...]):
 
 
 @functools.cache
-def forms(wording: str) -> tuple[str, ...]:
+def wording_forms(wording: str) -> tuple[str, ...]:
     """Return all forms of a wording, which is named `family/key` in the file. The plain form comes first."""
     family, _, key = wording.partition("/")
     return tuple(dict.fromkeys(form for template in _templates()[family][key] for form in _expansions(template)))
@@ -74,11 +74,11 @@ def fill_form(form: str, slots: Slots) -> str:
 
 def plain_text(wording: str, slots: Slots) -> str:
     """Return a question in the plain form of its wording."""
-    return fill_form(forms(wording)[0], slots)
+    return fill_form(wording_forms(wording)[0], slots)
 
 
 def shuffled_forms(wording: str, seed: int) -> list[str]:
-    order = list(forms(wording))
+    order = list(wording_forms(wording))
     random.Random(content_seed("wording", seed, wording)).shuffle(order)  # noqa: S311
     return order
 

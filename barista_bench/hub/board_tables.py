@@ -22,7 +22,7 @@ LONGEST: Final = 500
 """Maximum characters of a cell whose text comes from a submission."""
 
 
-def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
+def entry_ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
     """Return the rank of each entry by `core.ranking`.
 
     For an entry without an interval, its value serves as the interval. An incomplete entry has no rank.
@@ -55,7 +55,7 @@ def overview(board: Board) -> Table:
             largest_groups[name] = group
     cells: dict[str, dict[str, tuple[BoardEntry, int | None]]] = defaultdict(dict)
     for name, group in largest_groups.items():
-        for entry, rank in zip(group, ranks(group), strict=True):
+        for entry, rank in zip(group, entry_ranks(group), strict=True):
             cells[entry.model][name] = (entry, rank)
     lines = []
     for model, row in cells.items():
@@ -100,7 +100,7 @@ def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Tabl
             *(round(entry.costs[name], 2) if name in entry.costs else None for name in costs),
             *(entry.revision, entry.version, entry.circumstances),
         )
-        for entry, rank in zip(group, ranks(group), strict=True)
+        for entry, rank in zip(group, entry_ranks(group), strict=True)
     ]
     rows.sort(key=lambda row: row[0] is None)
     judge = f", judged by {record.judge.name} with rubric {record.judge.rubric[:SHORT]}" if record.judge else ""

@@ -60,7 +60,7 @@ class Publication:
                         end = chunk[-_OVERLAP:]
 
 
-def publication(folder: str | Path, repo: str) -> Publication:
+def check_publication(folder: str | Path, repo: str) -> Publication:
     """Check a folder whose README.md declares a built dataset or a gradio Space.
 
     Raises:

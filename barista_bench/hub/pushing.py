@@ -23,7 +23,7 @@ from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils.sha import git_hash
 
 from barista_bench.errors import BaristaError, ConfigError
-from barista_bench.files.text_out import check_address, check_variable_name, check_way
+from barista_bench.files.text_out import check_address, check_variable_name, refuse_key_in_clear
 from barista_bench.hub.checks import MAX_FILE, RepoId
 from barista_bench.hub.files import README, ExistingFiles, eval_results_path, refuse_secrets
 from barista_bench.hub.publishing import Publication
@@ -108,7 +108,7 @@ class Pusher:
         self._token = token
         self._api = HfApi(endpoint=endpoint, token=token, library_name="barista_bench")
         check_address("the Hub's endpoint", self._api.endpoint)
-        check_way("the Hub's endpoint", self._api.endpoint)
+        refuse_key_in_clear("the Hub's endpoint", self._api.endpoint)
         self.destination = destination
 
     def __repr__(self) -> str:

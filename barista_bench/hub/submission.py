@@ -51,7 +51,7 @@ class Submission:
                         value=row.value,
                         date=target.date,
                         source=target.source,
-                        notes=notes(row),
+                        notes=result_notes(row),
                     )
                     for row in self.rows
                 ]
@@ -174,7 +174,7 @@ def _check_together(rows: Sequence[SubmissionRow]) -> None:
                 )
 
 
-def notes(row: SubmissionRow) -> str:
+def result_notes(row: SubmissionRow) -> str:
     """Return notes beside a value: its source, interval, runs, coverage, judge, protocol, wording and examples."""
     results, coverage = row.results, row.results.coverage
     parts = [f"INCOMPLETE: {', '.join(row.gaps)}"] if row.gaps else []

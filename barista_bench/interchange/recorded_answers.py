@@ -20,7 +20,7 @@ from barista_bench.core.prompt import PromptTexts, hash_name
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.owned_folders import check_place, check_target, replacing_folder
+from barista_bench.files.owned_folders import check_output_path, check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
 from barista_bench.runs.ask.answers import answer_status
 from barista_bench.runs.ask.shard import Shard
@@ -181,7 +181,7 @@ def write_submission_file(
         ConfigError: the benchmark has no such file, or `out` lies in a folder that one of our commands made.
         DataError: the folder is not a run, or the run is not finished.
     """
-    check_place(Path(out))
+    check_output_path(Path(out))
     own_run = read_samples(folder, data=data)
     benchmark = get_benchmark(own_run.task.benchmark)
     if benchmark.submission is None:

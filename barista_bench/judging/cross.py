@@ -138,7 +138,7 @@ class CrossJudge(msgspec.Struct, frozen=True):
     agreement: tuple[SampleAgreement, ...]
 
 
-def compare(metric: str, scores: MetricScores, first: str, second: str) -> JudgeComparison | None:
+def compare_judges(metric: str, scores: MetricScores, first: str, second: str) -> JudgeComparison | None:
     """Compare two judges over the models that both judged. Return None without such models.
 
     >>> pair = compare("m", {"a": {"x": 0.5, "y": 0.7}, "b": {"x": 0.4, "y": 0.5}}, "a", "b")
@@ -155,13 +155,15 @@ def compare(metric: str, scores: MetricScores, first: str, second: str) -> Judge
     return JudgeComparison(metric, (first, second), models, left, right, tau, shift["shift"], shift["sd"])
 
 
-def compare_all(scores: Mapping[str, MetricScores]) -> tuple[JudgeComparison, ...]:
+def compare_all_judges(scores: Mapping[str, MetricScores]) -> tuple[JudgeComparison, ...]:
     """Compare every pair of judges on every metric."""
-    pairs = (compare(metric, judges, *pair) for metric, judges in scores.items() for pair in combinations(judges, 2))
+    pairs = (
+        compare_judges(metric, judges, *pair) for metric, judges in scores.items() for pair in combinations(judges, 2)
+    )
     return tuple(pair for pair in pairs if pair)
 
 
-def own_vendor(comparisons: Sequence[JudgeComparison], vendors: VendorByName) -> tuple[OwnVendor, ...]:
+def own_vendor_probes(comparisons: Sequence[JudgeComparison], vendors: VendorByName) -> tuple[OwnVendor, ...]:
     """Return the self-preference probes: all models from the vendor of exactly one of the two judges."""
     probes: list[OwnVendor] = []
     for pair in comparisons:
@@ -231,12 +233,12 @@ def cross_judge(judged_runs: Sequence[JudgedRun], vendors: Mapping[str, str] | N
         for metric, value in _metrics(label):
             scores[metric][label.judge][label.model] = value
         coverage[label.judge][f"{label.task}: {label.model}"] = label.results.coverage.fraction
-    comparisons = compare_all(scores)
+    comparisons = compare_all_judges(scores)
     return CrossJudge(
         {metric: {judge: dict(by_model) for judge, by_model in judges.items()} for metric, judges in scores.items()},
         dict(coverage),
         comparisons,
-        own_vendor(comparisons, _vendors(labels, vendors or {})),
+        own_vendor_probes(comparisons, _vendors(labels, vendors or {})),
         tuple(_agreement(labels)),
     )
 

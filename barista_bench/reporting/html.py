@@ -61,7 +61,7 @@ def page_environment() -> Environment:
     return Environment(
         loader=PackageLoader("barista_bench.reporting"),
         autoescape=True,
-        finalize=text_out.html,
+        finalize=text_out.prepare_for_template,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

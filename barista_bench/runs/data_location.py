@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks import task_class
-from barista_bench.data.chosen import in_order, with_ids
+from barista_bench.data.chosen import reorder_choices, with_ids
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import BaristaError, DataError
@@ -74,7 +74,7 @@ def open_run_examples(folder: Path, description: RunDescription, data: Location,
             continue
         if stored.part is not None:
             examples = with_ids(examples, stored.part.ids)
-        examples = in_order(examples, task_class(identity.benchmark, identity.task)(), description.all_options)
+        examples = reorder_choices(examples, task_class(identity.benchmark, identity.task)(), description.all_options)
         if examples.content_hash == identity.content_hash:
             return examples
         refusals.append(

@@ -21,7 +21,7 @@ from barista_bench.scene_graph.graph_words import (
     base_form,
     hand_side,
     participle,
-    speak,
+    spoken_form,
     third_person,
 )
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -57,7 +57,7 @@ class DraftLine(NamedTuple):
     word: Word | None = None
 
 
-def draft(words: GraphWords, name: str) -> str:
+def draft_domain(words: GraphWords, name: str) -> str:
     """Return the domain file as YAML that `load_domain` reads. A comment gives the count and place of each proposal."""
     lines = draft_lines(words, name)
     return "".join(f"{text}  # {words.note(*word)}\n" if word else f"{text}\n" for text, word in lines)
@@ -200,7 +200,7 @@ class _Draft:
         if contacts and state:
             self.lines += map(DraftLine, ("  handyvqa:", "    doing:"))
             for verb in verbs:
-                self.add(f"      {_flow(verb)}: {_flow(participle(speak(verb)))}", ("verb", verb))
+                self.add(f"      {_flow(verb)}: {_flow(participle(spoken_form(verb)))}", ("verb", verb))
             words = {"grip": contacts[0], "where": list(places), "state": state}
             self.lines += [DraftLine(f"    {key}: {_flow(value)}") for key, value in words.items()]
         self.lines += map(DraftLine, ("  egocot:", "    # What an action does that goes on while a value comes."))
@@ -210,7 +210,7 @@ class _Draft:
         self.add("    causes:" if causes else "    causes: {}")
         for value, cause_verbs in causes.items():
             self.add(f"      {_flow(value)}: {_flow(cause_verbs)}", ("cause", value, cause_verbs[0]))
-        phrases = {verb: speak(verb) for verb in verbs if speak(verb) != verb}
+        phrases = {verb: spoken_form(verb) for verb in verbs if spoken_form(verb) != verb}
         self.add(f"    verbs: {_flow(phrases)}")
         lower = [name.lower() for name in names]
         states = {name: {value: value for (value,) in self.words.rank_words("has", name, state)} for name in lower}
@@ -271,7 +271,7 @@ def _lacking_words(words: GraphWords, domain: Domain) -> Iterator[tuple[Word, st
     doing = domain.families.get("handyvqa", {}).get("doing", {})
     for (verb,) in words.rank_words("verb"):
         if verb not in doing:
-            yield ("verb", verb), f"families: {{handyvqa: {{doing: {_flow({verb: participle(speak(verb))})}}}}}"
+            yield ("verb", verb), f"families: {{handyvqa: {{doing: {_flow({verb: participle(spoken_form(verb))})}}}}}"
     names = [*domain.categories, *(domain.attributes["type"].values if "type" in domain.attributes else ())]
     for (noun,) in words.rank_words("noun"):
         if not any(domain.same_noun(noun, name) for name in names):

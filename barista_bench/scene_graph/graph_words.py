@@ -122,7 +122,7 @@ def verb_and_noun(name: str) -> tuple[str, str]:
     if particle not in PARTICLES or not rest:
         return verb, noun
     phrase = f"{verb} {particle}"
-    return verb if speak(verb) == phrase else phrase, rest
+    return verb if spoken_form(verb) == phrase else phrase, rest
 
 
 def _verb_noun(row: Segment) -> tuple[str, str]:
@@ -167,7 +167,7 @@ def _add_touched_names(words: GraphWords, video: VideoGraph, activities: Sequenc
             words.add(("named", noun, *touched), place(row.start))
 
 
-def survey(graph: SceneGraph) -> GraphWords:
+def survey_words(graph: SceneGraph) -> GraphWords:
     """Return the words of all videos. One video at a time is read."""
     words = GraphWords()
     for video_id in graph.video_ids:
@@ -228,7 +228,7 @@ SPOKEN = {
 """Verbs that need another word before the noun, since people do not "pick the lemon"."""
 
 
-def speak(verb: str) -> str:
+def spoken_form(verb: str) -> str:
     """Return a verb in the form that is written before a noun.
 
     >>> speak("reach"), participle(speak("pick")), speak("pour")

@@ -119,7 +119,7 @@ class SceneGraph:
             raise DataError(f"{log.file}: cannot be read ({error.strerror}). Fix: fetch the file again") from error
         records = read_release(data, log)
         refuse_wrong_length(records.release.video_metadata[0].frame_count, self.video_path(video_id), log.file)
-        check(records, log)
+        drop_contradictions(records, log)
         refuse_excess(records, log.file)
         errors = [problem for problem in log if problem.severity == "error"]
         if self.strict and errors:
@@ -162,7 +162,7 @@ _FARTHEST = 1e150
 _ID_REMEDY = "declare it in object_id_to_category_id"
 
 
-def check(records: ReleaseRecords, log: ProblemLog) -> None:
+def drop_contradictions(records: ReleaseRecords, log: ProblemLog) -> None:
     """Remove records that contradict the tables of `records`, and boxes whose numbers are not finite.
 
     Each removal is reported in `log`.

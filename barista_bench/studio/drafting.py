@@ -19,7 +19,7 @@ from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.domain import MAX_BYTES, parse_domain
 from barista_bench.scene_graph.domain_draft import DraftLine, draft_lines
-from barista_bench.scene_graph.graph_words import GraphWords, Word, WordPlace, survey
+from barista_bench.scene_graph.graph_words import GraphWords, Word, WordPlace, survey_words
 from barista_bench.scene_graph.video_graph import VideoGraph
 from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, sent_as
 
@@ -66,7 +66,7 @@ class DraftRoutes(View):
     def _survey(self, work: BackgroundWork) -> None:
         if self._workspace.release is None:
             raise DataError("no release is open. Fix: name its folder when starting the studio")
-        self._words = survey(self._workspace.release)
+        self._words = survey_words(self._workspace.release)
         places = sorted({place for places in self._words.places.values() for place in places})
         for video_id, rows in groupby(places, key=lambda place: place.video_id):
             graph = self._workspace.graph(video_id)

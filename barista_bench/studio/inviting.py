@@ -15,7 +15,7 @@ from barista_bench.core.example import content_seed
 from barista_bench.core.guarding import unit_of
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError
-from barista_bench.files.owned_folders import check_place
+from barista_bench.files.owned_folders import check_output_path
 from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import ALL
@@ -65,7 +65,7 @@ def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
         check_person(name, "--participants")
     if len({name.casefold() for name in names}) < len(names) or not names:
         raise ConfigError("--participants: a name is missing or repeated. Fix: name each person once")
-    check_place(folder)
+    check_output_path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tokens = {name: secrets.token_urlsafe(_TOKEN_BYTES) for name in names}
     with locked_for_update(folder / STUDY_FILE) as path:

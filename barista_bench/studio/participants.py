@@ -19,7 +19,7 @@ import msgspec
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.guarding import guard
 from barista_bench.errors import DataError, TaskError
-from barista_bench.files.owned_folders import RUN, check_place
+from barista_bench.files.owned_folders import RUN, check_output_path
 from barista_bench.runs.log.inputs import asked_inputs, digest
 from barista_bench.runs.log_reader import finished_samples
 from barista_bench.studio.inviting import ATTENTION_CHOICES, study_tasks
@@ -97,7 +97,7 @@ class ParticipantSession:
         if question.example not in positions:
             raise DataError(f"{question.example}: is not in its dataset any more. Fix: bring the dataset back")
         person = self.participant.name
-        run = check_place(folder / person / question.benchmark / question.task, RUN)
+        run = check_output_path(folder / person / question.benchmark / question.task, RUN)
         config = task.config.model_copy(update={"model": human_name(person), "out": run.parent})
         persons_task = AskedTask(replace(task.opened, folder=run), task.inputs, config)
         (sampled_question,) = self._runs.questions(persons_task, [positions[question.example]])

@@ -27,7 +27,7 @@ from barista_bench.core.task import Example, ParseError, Task
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, read_manifest
 from barista_bench.errors import DataError, TaskError
-from barista_bench.files.owned_folders import RUN, check_place
+from barista_bench.files.owned_folders import RUN, check_output_path
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import ModelIdentity
 from barista_bench.reporting.pictures import spread_order
@@ -245,7 +245,7 @@ class AnswerRoutes(View):
         for folder in self._workspace.datasets:
             root = release.root if release is not None and recorded_root(folder) is None else None
             for config, opened in tasks_to_ask(folder, self._workspace.out / person, person, root):
-                check_place(opened.folder, RUN)
+                check_output_path(opened.folder, RUN)
                 yield AskedTask(opened, asked_inputs(opened.task, opened.examples, DEFAULT_BOX_FORMAT), config)
 
 

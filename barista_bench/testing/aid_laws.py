@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from statistics import fmean, stdev
 
-from barista_bench.aids.levels import Aid, Level, gives, needed_levels, task_levels
+from barista_bench.aids.levels import Aid, Level, fact_level, needed_levels, task_levels
 from barista_bench.aids.texts import AidBook, Part
 from barista_bench.benchmarks.kinds.text import TextTask
 from barista_bench.benchmarks.lexical import content_words
@@ -43,7 +43,7 @@ def check_aids(book: AidBook, examples: Sequence[Example], reason: Reasoner | No
     task, levels = book.task, task_levels(book.task)
     name = f"{task.benchmark}/{task.name}"
     for level in (*levels.aids, *levels.also):
-        if gives(level) in levels.asked:
+        if fact_level(level) in levels.asked:
             raise LawError(f"{name}: the aid {level} gives the level that the task asks. Fix: do not admit it")
     if reason is not None:
         score = fmean(reasoner_scores(book, examples, reason))

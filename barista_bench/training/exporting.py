@@ -171,7 +171,7 @@ _BATCH = 16
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The result of `export`. `rows` counts conversations, or objects on frames for `coco` and `davis`.
+    """The result of `export_training_set`. `rows` counts conversations, or objects on frames for `coco` and `davis`.
 
     `faults` are errors that the run's task raised. Answers with such an error are in no row.
     """
@@ -183,7 +183,7 @@ class ExportResult:
     faults: tuple[str, ...] = ()
 
 
-def export(
+def export_training_set(
     data: str | Path,
     out: str | Path,
     form: ExportFormat,

@@ -9,7 +9,7 @@ import msgspec
 
 from barista_bench.annotate.converting import decisions_of_graph
 from barista_bench.annotate.decisions import Decisions, accept
-from barista_bench.annotate.project import Project, VideoFiles, open_project, start
+from barista_bench.annotate.project import Project, VideoFiles, open_project, start_project
 from barista_bench.annotate.running import run_video
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
@@ -67,7 +67,7 @@ def _tracked(kitchen: Path) -> Path:
 def _made(kitchen: Path, propagator: str) -> Path:
     """One a process, which tests copy."""
     folder = kitchen.parent / f"{propagator} {os.getpid()}"
-    project = start(folder / "project", only(kitchen, folder / "videos"), propagator=propagator)
+    project = start_project(folder / "project", only(kitchen, folder / "videos"), propagator=propagator)
     accept(project, Decisions(video=VIDEO, by="anna", contacts=[(20, 60), (110, 150)]))
     outcome = run_video(project.folder, VIDEO)
     assert not outcome.problem

@@ -13,7 +13,7 @@ pytest.importorskip("transformers")
 
 from barista_bench.annotate.converting import decisions_of_graph
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
-from barista_bench.annotate.project import VideoFiles, open_project, start
+from barista_bench.annotate.project import VideoFiles, open_project, start_project
 from barista_bench.annotate.proposals import (
     Detection,
     ObjectDetector,
@@ -148,7 +148,7 @@ def proposals_of(video: VideoFiles) -> dict[int, KeyframeProposals]:
 def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(
     checkpoints: Path, small_kitchen: Path, tmp_path: Path
 ) -> None:
-    project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"), propagator="copy_nearest")
+    project = start_project(tmp_path / "project", only(small_kitchen, tmp_path / "videos"), propagator="copy_nearest")
     with_models(project, detector=checkpoints / "detector", segmenter=f"sam:{checkpoints / 'segmenter'}")
     outcome = run_video(project.folder, VIDEO)
     assert outcome.made == ["signal", "segments", "keyframes", "proposals"]
@@ -213,7 +213,7 @@ def test_prompts_that_nothing_can_answer_cost_that_video(
 def test_earlier_objects_are_offered_again_on_later_keyframes_of_their_segment(
     small_kitchen: Path, tmp_path: Path
 ) -> None:
-    project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"))
+    project = start_project(tmp_path / "project", only(small_kitchen, tmp_path / "videos"))
     accept(project, Decisions(video=VIDEO, by="anna", contacts=[(0, 150)]))
     run_video(project.folder, VIDEO)
     video = project.video(VIDEO)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from barista_bench.annotate.decisions import accept, read_decisions
-from barista_bench.annotate.project import Project, start
+from barista_bench.annotate.project import Project, start_project
 from barista_bench.annotate.records import SignalFile
 from barista_bench.errors import DataError
 from tests.annotate.projects import VIDEO, contents, only
@@ -17,7 +17,7 @@ SQUARE = [[10, 10, 30, 10, 30, 30, 10, 30]]
 
 @pytest.fixture
 def project(small_kitchen: Path, tmp_path: Path) -> Project:
-    return start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"), propagator="copy_nearest")
+    return start_project(tmp_path / "project", only(small_kitchen, tmp_path / "videos"), propagator="copy_nearest")
 
 
 def hand_in(project: Project, folder: Path, content: object) -> list[str]:

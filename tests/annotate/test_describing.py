@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from barista_bench.annotate.decisions import Decisions, accept
 from barista_bench.annotate.describing import VideoDescription, describe
-from barista_bench.annotate.exporting import export
+from barista_bench.annotate.exporting import export_project
 from barista_bench.annotate.project import VideoFiles, open_project
 from barista_bench.annotate.records import DescribedFile, SegmentsFile
 from barista_bench.cli.commands import app
@@ -105,10 +105,10 @@ def test_a_keyframe_is_shown_plain_and_with_marks_a_stretch_by_frames_in_order(v
 def test_nothing_is_exported_until_a_person_accepts_it(video: VideoFiles, tmp_path: Path) -> None:
     (video.folder / "accepted_layers.json").unlink()
     described_by(video, Scripted())
-    assert export(video.folder.parent, tmp_path / "a").videos[VIDEO].relations == 0
+    assert export_project(video.folder.parent, tmp_path / "a").videos[VIDEO].relations == 0
     layers = video.read(DescribedFile).layers
     accept(open_project(video.folder.parent), Decisions(video=VIDEO, by="anna", layers=layers))
-    statistics = export(video.folder.parent, tmp_path / "b").videos[VIDEO]
+    statistics = export_project(video.folder.parent, tmp_path / "b").videos[VIDEO]
     assert (statistics.attributes, statistics.relations) == (1, 1)
     assert statistics.activities == len(layers.activities)
 

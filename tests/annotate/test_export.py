@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from barista_bench.annotate import exporting
 from barista_bench.annotate.agreement import agreement
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
-from barista_bench.annotate.exporting import export
+from barista_bench.annotate.exporting import export_project
 from barista_bench.annotate.project import Project, VideoFiles, open_project
 from barista_bench.annotate.records import AcceptedLayersFile, LayerAttribute, LayerRelation, Layers, Split
 from barista_bench.annotate.running import run_video
@@ -31,23 +31,27 @@ def test_layers_are_exported_once_a_person_accepts_them_and_their_terms_are_know
 ) -> None:
     video.file(AcceptedLayersFile).unlink()
     propagated(video)
-    assert export(project.folder, tmp_path / "a").videos[VIDEO].relations == 0
+    assert export_project(project.folder, tmp_path / "a").videos[VIDEO].relations == 0
     names = list(video.accepted().objects)[:2]
     relation = LayerRelation(source=names[0], target=names[1], type="position", value="astride", ranges=[(0, 9)])
     known = msgspec.structs.replace(relation, value="on")
     accept(project, Decisions(video=VIDEO, layers=Layers(relations=[relation, known])), "ben")
-    statistics = export(project.folder, tmp_path / "b").videos[VIDEO]
+    statistics = export_project(project.folder, tmp_path / "b").videos[VIDEO]
     assert (statistics.relations, statistics.left_out) == (1, ["position: astride"])
     words = project.folder / "vocabulary.yaml"
     words.write_text(words.read_text().replace("places:\n", "places:\n  astride: {words: astride}\n", 1))
-    assert export(project.folder, tmp_path / "c").videos[VIDEO].relations == 2
+    assert export_project(project.folder, tmp_path / "c").videos[VIDEO].relations == 2
 
 
 def test_two_annotators_who_say_the_same_agree_wholly(
     small_kitchen: Path, tracked_video: VideoFiles, tmp_path: Path
 ) -> None:
     other = annotated(small_kitchen, started(small_kitchen, tmp_path / "second"), by="ben")
-    result = export(tracked_video.folder.parent, tmp_path / "same", second=other.folder.parent).videos[VIDEO].agreement
+    result = (
+        export_project(tracked_video.folder.parent, tmp_path / "same", second=other.folder.parent)
+        .videos[VIDEO]
+        .agreement
+    )
     assert result is not None
     metrics = msgspec.structs.asdict(result)
     assert metrics.pop("keyframes") == len(tracked_video.asked_segments())
@@ -64,7 +68,9 @@ def test_agreement_falls_where_annotators_differ(
     accept(project, Decisions(video=VIDEO, keyframes=[DecidedKeyframe(frame=keyframe.frame, masks=fewer)]), "ben")
     accept(project, Decisions(video=VIDEO, contacts=[(20, 60)]), "ben")
     run_video(project.folder, VIDEO)
-    result = export(tracked_video.folder.parent, tmp_path / "out", second=project.folder).videos[VIDEO].agreement
+    result = (
+        export_project(tracked_video.folder.parent, tmp_path / "out", second=project.folder).videos[VIDEO].agreement
+    )
     assert result is not None
     both = {keyframe.frame for keyframe in other.accepted().keyframes}
     masks = [len(keyframe.masks) for keyframe in tracked_video.accepted().keyframes if keyframe.frame in both]
@@ -116,7 +122,7 @@ def test_export_never_writes_into_a_folder_that_holds_something(tracked_video: V
     (tmp_path / "graphs").mkdir()
     (tmp_path / "graphs" / "mine.txt").write_text("mine")
     with pytest.raises(ConfigError, match=r"mine\.txt"):
-        exporting.export(tracked_video.folder.parent, tmp_path / "graphs")
+        exporting.export_project(tracked_video.folder.parent, tmp_path / "graphs")
 
 
 @pytest.mark.full
@@ -211,7 +217,7 @@ def test_masks_of_another_number_of_frames_are_refused(small_kitchen: Path, tmp_
 
 def test_an_object_that_has_a_uuid_keeps_it_on_export(small_kitchen: Path, tmp_path: Path) -> None:
     video = tracked(small_kitchen, tmp_path)
-    export(video.project.folder, tmp_path / "out")
+    export_project(video.project.folder, tmp_path / "out")
     ids = {item.id for item in SceneGraph(tmp_path / "out")[VIDEO].objects}
     assert ids <= {item.id for item in reference(small_kitchen).objects}
 

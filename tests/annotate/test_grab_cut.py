@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from barista_bench.annotate import grab_cut
 from barista_bench.annotate.grab_cut import GrabCutSegmenter
-from barista_bench.annotate.project import start
+from barista_bench.annotate.project import start_project
 from barista_bench.annotate.proposals import ShapePrompt
 from barista_bench.annotate.records import PromptPoint
 from barista_bench.annotate.stages import segmenter_of
@@ -93,7 +93,7 @@ def test_an_edge_between_two_corners_follows_the_outline(picture: NDArray[np.uin
 
 
 def test_it_is_the_segmenter_of_a_new_project(small_kitchen: Path, tmp_path: Path) -> None:
-    project = start(tmp_path / "project", small_kitchen)
+    project = start_project(tmp_path / "project", small_kitchen)
     assert project.settings.segmenter == "grabcut"
     assert isinstance(segmenter_of("grabcut"), GrabCutSegmenter)
     with pytest.raises(ConfigError, match=r"grabcut:fast is unknown. Fix: write grabcut"):

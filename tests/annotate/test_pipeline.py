@@ -12,8 +12,8 @@ import pytest
 from barista_bench.annotate import stages
 from barista_bench.annotate.converting import decisions_of_graph
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
-from barista_bench.annotate.exporting import export
-from barista_bench.annotate.project import Project, VideoFiles, open_project, start, writing
+from barista_bench.annotate.exporting import export_project
+from barista_bench.annotate.project import Project, VideoFiles, open_project, start_project, writing
 from barista_bench.annotate.records import LinksFile, Merge, Rename, Split, TrackLine, Undo
 from barista_bench.annotate.running import run, run_video
 from barista_bench.errors import ConfigError, DataError
@@ -33,7 +33,7 @@ def masks_of(kitchen: Path, video_id: str, frames: Collection[int]) -> Decisions
 def test_a_video_becomes_a_release_that_validates(small_kitchen: Path, tmp_path: Path) -> None:
     video = annotated(small_kitchen, started(small_kitchen, tmp_path, propagator="flow"))
     assert propagated(video) == ["links", "tracks", "review", "layers"]
-    statistics = export(video.folder.parent, tmp_path / "graphs").videos[VIDEO]
+    statistics = export_project(video.folder.parent, tmp_path / "graphs").videos[VIDEO]
     outcome = validate(tmp_path / "graphs")
     assert not outcome.problems
     graph, original = SceneGraph(tmp_path / "graphs")[VIDEO], reference(small_kitchen)
@@ -79,7 +79,7 @@ def test_the_same_files_come_from_any_number_of_processes(short_kitchen: Path, t
     folders = []
     for number in (1, 2):
         folder = tmp_path / str(number)
-        project = start(folder, short_kitchen, propagator="copy_nearest", num_proc=number)
+        project = start_project(folder, short_kitchen, propagator="copy_nearest", num_proc=number)
         for video_id in project.file.videos:
             accept(project, masks_of(short_kitchen, video_id, range(0, 60, 15)), "anna")
         assert not any(outcome.problem for outcome in run(project, num_proc=number))
@@ -101,7 +101,7 @@ def test_killed_at_every_write_of_every_stage_it_ends_with_the_same_files(
         run_video(folder, VIDEO)
 
     videos = only(short_kitchen, tmp_path / "videos")
-    folder = start(tmp_path / "project", videos, propagator="copy_nearest").folder
+    folder = start_project(tmp_path / "project", videos, propagator="copy_nearest").folder
     kills, _ = survived_kills(folder / VIDEO, lambda: whole(folder), before=before)
     assert kills >= 11  # signal, segments, keyframes, masks, layers, links, two segments, tracks, review, proposals
 
@@ -223,13 +223,13 @@ def test_a_broken_video_costs_that_video(small_kitchen: Path, tmp_path: Path) ->
     videos = only(small_kitchen, tmp_path / "videos")
     (videos / "broken.mp4").write_bytes(b"no video at all")
     (videos / "cut.mp4").write_bytes((videos / f"{VIDEO}.mp4").read_bytes()[:5000])
-    project = start(tmp_path / "project", videos, propagator="copy_nearest")
+    project = start_project(tmp_path / "project", videos, propagator="copy_nearest")
     assert sorted(project.file.lost) == ["broken.mp4", "cut.mp4"]
     assert list(project.file.videos) == [VIDEO]
 
 
 def test_a_video_that_is_replaced_or_goes_costs_that_video(small_kitchen: Path, tmp_path: Path) -> None:
-    project = start(tmp_path / "project", small_kitchen, propagator="copy_nearest")
+    project = start_project(tmp_path / "project", small_kitchen, propagator="copy_nearest")
     videos = sorted(project.file.videos)
     copies = tmp_path / "copies"
     for video_id in videos:
@@ -243,7 +243,7 @@ def test_a_video_that_is_replaced_or_goes_costs_that_video(small_kitchen: Path, 
     outcomes = list(run(open_project(project.folder)))
     assert [bool(outcome.problem) for outcome in outcomes] == [True, True, False]
     assert "not the file" in outcomes[1].problem
-    statistics = export(project.folder, tmp_path / "graphs")
+    statistics = export_project(project.folder, tmp_path / "graphs")
     assert sorted(statistics.left_out) == videos[:2]
     assert SceneGraph(tmp_path / "graphs").video_ids == (videos[2],)
 
@@ -253,7 +253,7 @@ def test_a_damaged_line_of_tracks_costs_that_video(tracked_video: VideoFiles, tm
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:7], b'{"frame": 6, "masks": 1}\n', *lines[8:]]))
     with pytest.raises(DataError, match="line 8"):
-        export(tracked_video.folder.parent, tmp_path / "graphs")
+        export_project(tracked_video.folder.parent, tmp_path / "graphs")
     assert not (tmp_path / "graphs").exists()
     assert "line 8" in run_video(tracked_video.folder.parent, VIDEO).problem
     path.unlink()
@@ -270,7 +270,7 @@ def test_a_mask_that_would_overrun_its_frame_costs_that_video(
     path.write_text(path.read_text().replace(counts, encode_mask(np.ones((720, 1280), dtype=np.bool_)).counts))
     assert "not run lengths" in run_video(tracked_video.folder.parent, VIDEO).problem
     with pytest.raises(DataError, match="not run lengths"):
-        export(tracked_video.folder.parent, tmp_path / "graphs")
+        export_project(tracked_video.folder.parent, tmp_path / "graphs")
 
 
 def test_two_processes_do_not_write_one_project(video: VideoFiles, project: Project) -> None:

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="SAM runs on torch")
 pytest.importorskip("transformers", reason="SAM is loaded through transformers")
 
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept  # noqa: E402
-from barista_bench.annotate.project import Project, VideoFiles, open_project, start  # noqa: E402
+from barista_bench.annotate.project import Project, VideoFiles, open_project, start_project  # noqa: E402
 from barista_bench.annotate.records import Layers, LayerSegment, LinksFile, MaskPrompt, Rename, TrackLine  # noqa: E402
 from barista_bench.annotate.running import run_video  # noqa: E402
 from barista_bench.scene_graph.masks import encode_mask  # noqa: E402
@@ -49,7 +49,7 @@ def annotate(project: Project) -> None:
 
 def two_segments(folder: Path, videos: Path, checkpoint: Path) -> VideoFiles:
     """Annotated, not propagated."""
-    project = start(folder, videos, propagator=f"sam:{checkpoint}")
+    project = start_project(folder, videos, propagator=f"sam:{checkpoint}")
     accept(project, Decisions(video=CLIP, contacts=[(0, 6), (10, 16)]), "anna")
     path = folder / "project.json"
     text = path.read_text()
@@ -112,7 +112,7 @@ def test_killed_at_every_write_with_models_in_every_stage_it_ends_with_the_same_
             accept(project, Decisions(video=CLIP, edits=[Rename(object="cup", category="jar")]), "anna")
         run_video(folder, CLIP)  # links, tracks, review, layers
 
-    project = start(tmp_path / "project", videos, propagator=f"sam:{checkpoints / 'segmenter'}")
+    project = start_project(tmp_path / "project", videos, propagator=f"sam:{checkpoints / 'segmenter'}")
     with_models(project, detector=checkpoints / "detector", segmenter=f"sam:{checkpoints / 'segmenter'}")
     kills, files = survived_kills(project.folder / CLIP, lambda: whole(project.folder), before=True)
     assert kills >= 14

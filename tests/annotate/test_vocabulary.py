@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.annotate.decisions import Decisions
-from barista_bench.annotate.exporting import export
+from barista_bench.annotate.exporting import export_project
 from barista_bench.annotate.project import Project, VideoFiles
 from barista_bench.annotate.records import LayerAttribute, LayerRelation, Layers
 from barista_bench.annotate.vocabulary import Term, add_names
@@ -37,7 +37,7 @@ def test_add_names_adds_values_of_attributes_and_names_the_other_terms(
     assert told.exit_code == 0
     assert "position: astride" in told.stderr
     assert "lemon" not in told.stderr
-    assert export(project.folder, tmp_path / "out").videos[VIDEO].left_out == ["position: astride"]
+    assert export_project(project.folder, tmp_path / "out").videos[VIDEO].left_out == ["position: astride"]
 
 
 def test_added_names_exclude_each_other_and_leave_the_rest_of_the_file_as_it_is(project: Project) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from barista_bench import __version__, errors
 from barista_bench.annotate.decisions import accept
-from barista_bench.annotate.project import start
+from barista_bench.annotate.project import start_project
 from barista_bench.annotate.running import VideoJob, VideoOutcome, WrittenFile, run_job, run_video
 from barista_bench.cluster import ClusterNode, RayCluster, _first_lack, cluster_of, files_state
 from barista_bench.errors import ConfigError, DataError, ModelError
@@ -137,7 +137,7 @@ def test_nodes_need_what_the_command_names_and_the_videos_of_linked_examples(
 def test_a_video_is_annotated_from_its_files_alone_and_what_changed_comes_home(
     small_kitchen: Path, tmp_path: Path
 ) -> None:
-    project = start(tmp_path / "project", small_kitchen, propagator="copy_nearest")
+    project = start_project(tmp_path / "project", small_kitchen, propagator="copy_nearest")
     video_id = min(project.file.videos)
     accept(project, masks_of(small_kitchen, video_id, range(0, 150, 15)), "anna")
     job = VideoJob.of(project.folder, video_id)

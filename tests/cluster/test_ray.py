@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.annotate.decisions import accept
-from barista_bench.annotate.project import Project, start
+from barista_bench.annotate.project import Project, start_project
 from barista_bench.annotate.running import run as run_stages
 from barista_bench.cluster import RayCluster
 from barista_bench.core.example import Status
@@ -139,7 +139,7 @@ def test_a_task_that_asks_on_does_so_on_a_cluster(
 def test_stages_of_annotation_make_the_same_files_and_a_node_that_is_killed_takes_none_along(
     cluster: LocalCluster, small_kitchen: Path, tmp_path: Path
 ) -> None:
-    here = start(tmp_path / "here", small_kitchen, propagator="copy_nearest")
+    here = start_project(tmp_path / "here", small_kitchen, propagator="copy_nearest")
     for video_id in here.file.videos:
         masks = masks_of(small_kitchen, video_id, range(0, 150, 15))
         accept(here, masks, "anna")

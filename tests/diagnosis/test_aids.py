@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.aids.graph_rows import read_graph_rows
-from barista_bench.aids.levels import TASK_LEVELS, Aid, check_aids, gives, needed_levels, parse_aids
+from barista_bench.aids.levels import TASK_LEVELS, Aid, check_aids, fact_level, needed_levels, parse_aids
 from barista_bench.aids.texts import TOLERANCE, parts_lines
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
@@ -66,7 +66,7 @@ def test_the_same_question_has_the_same_aids(aids_of: Aids) -> None:
 
 def test_a_task_admits_no_aid_of_the_level_that_it_asks() -> None:
     for (benchmark, name), levels in TASK_LEVELS.items():
-        assert not set(levels.asked) & {gives(level) for level in (*levels.aids, *levels.also)}, (benchmark, name)
+        assert not set(levels.asked) & {fact_level(level) for level in (*levels.aids, *levels.also)}, (benchmark, name)
     with pytest.raises(ConfigError, match="relations asks about that level"):
         check_aids(get_task("barista", "relations"), parse_aids(["relations"]))
 

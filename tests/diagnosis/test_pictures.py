@@ -25,7 +25,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.aiding import AIDS_FILE, insert_parts
-from barista_bench.training.exporting import PARQUET, export
+from barista_bench.training.exporting import PARQUET, export_training_set
 from tests.diagnosis.conftest import SAMPLING, Aids
 
 FRAME = np.random.default_rng(7).integers(0, 255, (90, 160, 3), dtype=np.uint8)
@@ -155,7 +155,9 @@ def test_a_chat_with_aids_is_what_a_run_with_them_asks(kitchen_data: Path, watch
     split = {"train": sorted(path.parent.name for path in videos.glob("*/video.mp4")), "test": []}
     (tmp_path / "split.json").write_text(json.dumps(split))
     build(videos, data, frames="linked", sampling=SAMPLING, cache=False, split_file=tmp_path / "split.json")
-    export(data, tmp_path / "chats", "chat", tasks=["hand_object"], box_format=DEFAULT_BOX_FORMAT, aids="inert")
+    export_training_set(
+        data, tmp_path / "chats", "chat", tasks=["hand_object"], box_format=DEFAULT_BOX_FORMAT, aids="inert"
+    )
     runner.run(data, tmp_path / "run", task="hand_object", model="watcher", aid="marks:inert", repetitions=1)
     asked = {request.request_id: request for request in watcher.requests}
     chats = pq.read_table(tmp_path / "chats" / PARQUET).to_pylist()

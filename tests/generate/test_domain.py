@@ -10,7 +10,7 @@ from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.change_detection import changes_domain, detect_changes, state_changes
 from barista_bench.benchmarks.barista.clips import ClipView, clips
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import DIVISIBLE, QuestionCandidate, decide
+from barista_bench.generate.candidates import DIVISIBLE, QuestionCandidate, decide_candidate
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
 from tests.generate.graphs import graph_document, scene_of
@@ -119,5 +119,5 @@ def test_no_question_is_about_stuff_that_may_be_in_several_places(tmp_path: Path
     candidate = QuestionCandidate(
         subtask="state", video_id="v", question="?", right=(), span=(0, 9), frames=(3,), objects=("a",)
     )
-    decided = decide(candidate, scene_of(tmp_path, graph_document({"a": category})), distractors_needed=0)
+    decided = decide_candidate(candidate, scene_of(tmp_path, graph_document({"a": category})), distractors_needed=0)
     assert decided == (reason or candidate)

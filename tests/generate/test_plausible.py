@@ -13,8 +13,8 @@ from barista_bench.generate.statements import HasValue, Located, Seen
 from barista_bench.generate.tog_bench.family import ToGBenchFamily
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
-from barista_bench.scene_graph.domain_draft import draft
-from barista_bench.scene_graph.graph_words import survey
+from barista_bench.scene_graph.domain_draft import draft_domain
+from barista_bench.scene_graph.graph_words import survey_words
 from tests.generate.graphs import candidate_of, graph_document, scene_of
 from tests.releases import write_release
 
@@ -111,7 +111,7 @@ def test_a_particle_belongs_to_the_verb_in_a_drafted_domain(tmp_path: Path) -> N
     activities = [("Pick up mug", (0, 30)), ("Turn off mug", (30, 60))]
     content = graph_document(objects, relations=relations, attributes=attributes, activities=activities)
     write_release(tmp_path, "v1", content, video=False)
-    (tmp_path / "draft.yaml").write_text(draft(survey(SceneGraph(tmp_path)), "mugs"))
+    (tmp_path / "draft.yaml").write_text(draft_domain(survey_words(SceneGraph(tmp_path)), "mugs"))
     families = load_domain(tmp_path / "draft.yaml").families
     assert families["vista"]["objects"] == ["mug"]
     assert families["handyvqa"]["doing"] == {"pick": "picking up", "turn off": "turning off"}

@@ -15,11 +15,11 @@ from barista_bench.generate.candidates import (
     QuestionCandidate,
     Tally,
     are_alike,
-    decide,
+    decide_candidate,
     keep_most,
     one_per_event,
     reasons_of,
-    sample,
+    sample_candidates,
     with_choices,
 )
 from barista_bench.generate.shortcuts import GUESSERS, LEVEL, TextQuestion, guess, guessable_indices
@@ -41,12 +41,12 @@ def test_a_candidate_is_asked_with_the_wrong_answers_that_the_graph_excludes(tmp
     attributes = [("cup", "state", "empty", (0, 50)), ("cup", "state", "full", (50, 100))]
     content = graph_document({"cup": "coffee cup"}, attributes=attributes, seen={"cup": [(0, 80)]})
     scene = scene_of(tmp_path, content)
-    proved = decide(candidate(20), scene, 3)
+    proved = decide_candidate(candidate(20), scene, 3)
     assert isinstance(proved, QuestionCandidate)
     assert {choice.text for choice in proved.distractors} == {"being filled", "full", "emptying"}
-    assert decide(candidate(60), scene, 3) == "the graph does not prove the answer"
-    assert decide(candidate(95), scene, 3) == "what it is about is not well to be seen"
-    assert decide(candidate(20), scene, 4) == "too few answers that the graph excludes"
+    assert decide_candidate(candidate(60), scene, 3) == "the graph does not prove the answer"
+    assert decide_candidate(candidate(95), scene, 3) == "what it is about is not well to be seen"
+    assert decide_candidate(candidate(20), scene, 4) == "too few answers that the graph excludes"
 
 
 def test_of_one_event_a_subtask_asks_once_and_counts_the_others() -> None:
@@ -90,7 +90,7 @@ def test_texts_that_a_reader_cannot_tell_apart_are_one_choice(first: str, second
 def test_videos_and_answers_are_drawn_in_turn() -> None:
     pool = [candidate(at, answer=STATES[at % 2], video=f"v{at % 3}") for at in range(60)]
     pool += [candidate(at, answer="full", video="v0") for at in range(60, 64)]
-    sampled = sample(pool, 12, seed=0)
+    sampled = sample_candidates(pool, 12, seed=0)
     assert Counter(c.right[0].text for c in sampled) == {"empty": 4, "being filled": 4, "full": 4}
     assert max(Counter(c.video_id for c in sampled).values()) <= 6
 
@@ -99,7 +99,7 @@ def test_videos_and_answers_are_drawn_in_turn() -> None:
 def test_what_is_drawn_does_not_depend_on_the_order_of_candidates(rng: random.Random, size: int) -> None:
     pool = [candidate(at, answer=STATES[at % 4], video=f"v{at % 5}") for at in range(40)]
     shuffled = rng.sample(pool, len(pool))
-    assert sample(shuffled, size, seed=3) == sample(pool, size, seed=3)
+    assert sample_candidates(shuffled, size, seed=3) == sample_candidates(pool, size, seed=3)
     assert sorted(c.frames for c in keep_most(shuffled, size, 3)) == sorted(c.frames for c in keep_most(pool, size, 3))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from barista_bench.generate.candidates import Choice, decide
+from barista_bench.generate.candidates import Choice, decide_candidate
 from barista_bench.generate.handyvqa.statements import NothingElseTouched
 from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
@@ -140,7 +140,7 @@ def test_what_is_undecided_is_found_out_once(scene: Scene, monkeypatch: pytest.M
         monkeypatch.setattr(kind, "recorded_truth", recorded)
     given = (HasValue("cup", "state", "empty", 10),)
     candidate = candidate_of(*(Choice(side, Touches(side, "pot", 30)) for side in SIDES), given=given, frames=(30,))
-    reason = decide(candidate, scene, 1)
+    reason = decide_candidate(candidate, scene, 1)
     assert isinstance(reason, str)
     UndecidedCandidates().add("egocot", candidate, scene, 1, reason)
     assert asked[given[0]] == 1

@@ -9,7 +9,7 @@ from barista_bench.generate.audit import audit_sets
 from barista_bench.generate.candidates import Choice, Item
 from barista_bench.generate.shortcuts import TextQuestion, guessable_indices
 from barista_bench.generate.statements import Seen
-from barista_bench.generate.wordings import _templates, assign_forms, forms, plain_text
+from barista_bench.generate.wordings import _templates, assign_forms, plain_text, wording_forms
 from barista_bench.reporting.audit_page import verdict
 from tests.generate.graphs import candidate_of
 
@@ -18,7 +18,7 @@ WORDINGS = [f"{family}/{key}" for family, keys in _templates().items() for key i
 
 @pytest.mark.parametrize("wording", WORDINGS)
 def test_a_wording_has_twelve_forms_that_all_say_what_is_filled_in(wording: str) -> None:
-    every = forms(wording)
+    every = wording_forms(wording)
     assert len(set(every)) == len(every) >= 12
     slots = [sorted(re.findall(r"\{(\w+)", form)) for form in every]
     assert all(names == slots[0] for names in slots)
@@ -38,7 +38,7 @@ def test_forms_fall_to_every_answer_equally_often_by_seed() -> None:
     said = assign_forms(items, 0)
     assert [row.id for row in said] == [row.id for row in items]
     assert said == assign_forms(items, 0) != assign_forms(items, 1)
-    number = len(forms("egocot/AOG"))
+    number = len(wording_forms("egocot/AOG"))
     for answer, count in (("cup", 64), ("jar", 32)):
         dealt = Counter(row.candidate.form for row in said if row.candidate.right_text == answer)
         assert len(dealt) == number

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from barista_bench.annotate.exporting import export
+from barista_bench.annotate.exporting import export_project
 from barista_bench.benchmarks.egocot import release as egocot_release
 from barista_bench.benchmarks.tog_bench import release as tog_release
 from barista_bench.data.folder import build
@@ -16,7 +16,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.generate.review import read_review, review_bytes
 from barista_bench.generate.writing.config import WriteConfig
 from barista_bench.generate.writing.items import WriteSession, write_items
-from barista_bench.hub.publishing import publication
+from barista_bench.hub.publishing import check_publication
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.scene_graph import SceneGraph
 from tests.annotate.projects import tracked
@@ -58,7 +58,7 @@ def start(graphs: Path, out: Path, writer: ScriptedJudge | None = None, **settin
 def graphs(small_kitchen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tracks of a project: masks accepted on keyframes, carried on by a propagator. It has no layers."""
     folder = tmp_path_factory.mktemp("project")
-    export(tracked(small_kitchen, folder).project.folder, folder / "graphs")
+    export_project(tracked(small_kitchen, folder).project.folder, folder / "graphs")
     return folder / "graphs"
 
 
@@ -158,9 +158,9 @@ def test_two_people_make_items_verified_and_only_then_are_they_published(
         assert read_manifest(data)["unverified"] == (count if unverified else 0)
         if unverified:
             with pytest.raises(DataError, match="items are unverified"):
-                publication(data, "org/name")
+                check_publication(data, "org/name")
         else:
-            assert publication(data, "org/name").repo_type == "dataset"
+            assert check_publication(data, "org/name").repo_type == "dataset"
     start(graphs, first.folder, ScriptedJudge(never))
 
 

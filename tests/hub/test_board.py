@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from barista_bench.errors import DataError
 from barista_bench.hub.board import Board, BoardEntry, fetch_results, read_board
-from barista_bench.hub.board_tables import overview, ranks, refusals, tables
+from barista_bench.hub.board_tables import entry_ranks, overview, refusals, tables
 from barista_bench.hub.checks import MAX_FILE
 from barista_bench.hub.files import results_files
 from barista_bench.hub.submission import Submission
@@ -186,7 +186,7 @@ def test_ranks_count_those_that_are_better_beyond_both_intervals(drawn: list[tup
         entry(str(number), value, value - below, value + above, 1.0 if whole else 0.5)
         for number, (value, below, above, whole) in enumerate(drawn)
     ]
-    ranked = ranks(entries)
+    ranked = entry_ranks(entries)
     for rank, ranked_entry in zip(ranked, entries, strict=True):
         better = sum(other.is_complete and other.low > ranked_entry.high for other in entries)  # type: ignore[operator]
         assert rank == (better + 1 if ranked_entry.is_complete else None)
@@ -195,7 +195,7 @@ def test_ranks_count_those_that_are_better_beyond_both_intervals(drawn: list[tup
 
 def test_a_value_without_an_interval_counts_as_a_point() -> None:
     entries = [entry("a", 50, None, None), entry("b", 49, 47, 51), entry("c", 40, None, None)]
-    assert ranks(entries) == [1, 1, 3]
+    assert entry_ranks(entries) == [1, 1, 3]
 
 
 def written(content: bytes) -> Forgery:

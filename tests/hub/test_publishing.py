@@ -15,7 +15,7 @@ from barista_bench.cli.commands import app
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.hub.publishing import publication
+from barista_bench.hub.publishing import check_publication
 from barista_bench.hub.pushing import Destination, Pusher, PushError
 from tests.hub.forging import Forgery, edit
 from tests.hub.standin import TOKEN, UploadStandIn
@@ -56,7 +56,7 @@ def published(hub: UploadStandIn, repo_type: str = "dataset", repo: str = REPO) 
 
 def publish(hub: UploadStandIn, folder: Path, repo: str = REPO, *, public: bool = False) -> str:
     pusher = Pusher(TOKEN, Destination(to_main=True), endpoint=hub.endpoint)
-    return pusher.publish(publication(folder, repo), public=public)
+    return pusher.publish(check_publication(folder, repo), public=public)
 
 
 @pytest.mark.full
@@ -116,7 +116,7 @@ def test_a_metric_becomes_a_space_under_the_name_by_which_evaluate_finds_it(hub:
     folder = {name: data for name, data in contents(METRICS / "tuple_f1").items() if "__pycache__" not in name}
     assert files == folder | {"app.py": (METRICS / "app.py").read_bytes()}
     with pytest.raises(ConfigError, match=r"evaluate would not find tuple_f1.py in garden/f1.*Fix"):
-        publication(METRICS / "tuple_f1", "garden/f1")
+        check_publication(METRICS / "tuple_f1", "garden/f1")
 
 
 def test_a_token_that_may_not_write_is_refused_in_words(hub: UploadStandIn, built: Path) -> None:
@@ -171,4 +171,4 @@ def test_a_folder_that_is_not_fit_is_refused(built: Path, tmp_path: Path, spoil:
     dataset = Path(shutil.copytree(built, tmp_path / "dataset"))
     spoil(dataset)
     with pytest.raises(DataError, match=rf"{said}.*Fix"):
-        publication(dataset, REPO)
+        check_publication(dataset, REPO)

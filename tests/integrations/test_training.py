@@ -16,7 +16,7 @@ from barista_bench.data.folder import build
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import compare_pair
-from barista_bench.training.exporting import export
+from barista_bench.training.exporting import export_training_set
 from tests.integrations.test_fresh_environments import ROOT, run
 from tests.one_run import run as ask
 from tests.training.patches import make_trainable_model, write_patches
@@ -41,7 +41,7 @@ def test_a_killed_training_goes_on_and_beats_the_untrained_model_and_the_prior(p
     write_patches(tmp_path / "patches", colour_says="relation")
     build(tmp_path / "patches", tmp_path / "data", configs=("relations",), sampling={"frame_step": 5},
           split_file=str(tmp_path / "split.json"), cache=False, progress=False)  # fmt: skip
-    export(tmp_path / "data", tmp_path / "chats", "chat", box_format=BoxFormat())
+    export_training_set(tmp_path / "data", tmp_path / "chats", "chat", box_format=BoxFormat())
     model = make_trainable_model(tmp_path / "model", tmp_path / "chats")
     adapter = tmp_path / "adapter"
     command = [python, ROOT / "scripts/train_lora.py", tmp_path / "chats", "--model", model, "--out", adapter,
@@ -77,8 +77,8 @@ def test_a_killed_reinforcement_goes_on_as_if_it_had_not_been_killed(python: Pat
     write_patches(tmp_path / "patches", colour_says="relation", videos=4)
     build(tmp_path / "patches", tmp_path / "data", configs=("relations",), sampling={"frame_step": 5},
           split_file=str(tmp_path / "split.json"), cache=False, progress=False)  # fmt: skip
-    export(tmp_path / "data", tmp_path / "chats", "chat", box_format=BoxFormat())
-    export(tmp_path / "data", tmp_path / "prompts", "prompts", box_format=BoxFormat())
+    export_training_set(tmp_path / "data", tmp_path / "chats", "chat", box_format=BoxFormat())
+    export_training_set(tmp_path / "data", tmp_path / "prompts", "prompts", box_format=BoxFormat())
     model = make_trainable_model(tmp_path / "model", tmp_path / "chats")
     out = tmp_path / "adapter"
     command = [python, ROOT / "scripts/train_grpo.py", tmp_path / "prompts", "--model", model, "--out", out,

@@ -13,7 +13,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.rewards import task_reward
-from barista_bench.training.exporting import PARQUET, export
+from barista_bench.training.exporting import PARQUET, export_training_set
 from barista_bench.training.reward_rows import read_reference
 from barista_bench.training.task_rewards import answer_text
 from tests.integrations.test_fresh_environments import run
@@ -38,7 +38,7 @@ def test_rewards_of_rollouts_are_ours(scripts: Path, tmp_path: Path) -> None:
     write_patches(tmp_path / "patches", colour_says="relation", videos=2)
     build(tmp_path / "patches", tmp_path / "data", configs=("relations",), sampling={"frame_step": 20},
           split_file=str(tmp_path / "split.json"), cache=False, progress=False)  # fmt: skip
-    export(tmp_path / "data", tmp_path / "rows", "prompts", tasks=["relations"], box_format=BoxFormat())
+    export_training_set(tmp_path / "data", tmp_path / "rows", "prompts", tasks=["relations"], box_format=BoxFormat())
     rows = pq.read_table(tmp_path / "rows" / PARQUET).to_pylist()
     assert len(rows) > 1
     examples = open_examples(tmp_path / "data", "barista", "relations", split="train").examples

@@ -15,7 +15,7 @@ from barista_bench.cli.judge_commands import judged_line
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import echo
 from barista_bench.judging import session
-from barista_bench.judging.cross import CrossJudge, compare, cross_judge, model_labels
+from barista_bench.judging.cross import CrossJudge, compare_judges, cross_judge, model_labels
 from barista_bench.judging.cross_text import as_markdown
 from barista_bench.judging.human import Rating, human_agreement, read_ratings
 from barista_bench.judging.judged_run import JudgedRun
@@ -228,12 +228,12 @@ def test_what_a_judges_server_said_commands_no_terminal(make_run: Callable, use:
 
 
 def test_rankings_of_one_model_or_of_ties_have_no_tau() -> None:
-    metric = compare("m", {"a": {"x": 0.5}, "b": {"x": 0.4}}, "a", "b")
-    tied = compare("m", {"a": {"x": 0.5, "y": 0.5}, "b": {"x": 0.4, "y": 0.3}}, "a", "b")
+    metric = compare_judges("m", {"a": {"x": 0.5}, "b": {"x": 0.4}}, "a", "b")
+    tied = compare_judges("m", {"a": {"x": 0.5, "y": 0.5}, "b": {"x": 0.4, "y": 0.3}}, "a", "b")
     assert metric is not None
     assert tied is not None
     assert metric.tau is tied.tau is None
-    assert compare("m", {"a": {"x": 0.5}, "b": {"y": 0.4}}, "a", "b") is None
+    assert compare_judges("m", {"a": {"x": 0.5}, "b": {"y": 0.4}}, "a", "b") is None
 
 
 @pytest.mark.full

@@ -5,7 +5,7 @@ What does not follow from the printed scores is named: it is the paper that devi
 
 import pytest
 
-from barista_bench.judging.cross import compare, compare_all, own_vendor, vendor_of
+from barista_bench.judging.cross import compare_all_judges, compare_judges, own_vendor_probes, vendor_of
 
 GEMINI, GPT = "Gemini 2.5 Flash", "GPT-5.4 mini judge"
 
@@ -67,7 +67,7 @@ BOTH = {**TABLE_13, **TABLE_14}
     [("referring: correctness", 1.0), ("vqa: mean", 1.0), ("vqa: accuracy", 0.8), ("vqa: completeness", 1.0)],
 )
 def test_the_printed_rank_correlations_and_differences_follow_from_the_printed_scores(metric: str, tau: float) -> None:
-    comparison = compare(metric, BOTH[metric], GEMINI, GPT)
+    comparison = compare_judges(metric, BOTH[metric], GEMINI, GPT)
     assert comparison is not None
     assert comparison.tau == pytest.approx(tau)
     for model, first, second in zip(comparison.models, comparison.first, comparison.second, strict=True):
@@ -77,17 +77,17 @@ def test_the_printed_rank_correlations_and_differences_follow_from_the_printed_s
 
 
 def test_the_printed_shift_and_spread_of_the_vqa_mean_follow() -> None:
-    comparison = compare("vqa: mean", TABLE_14["vqa: mean"], GEMINI, GPT)
+    comparison = compare_judges("vqa: mean", TABLE_14["vqa: mean"], GEMINI, GPT)
     assert comparison is not None
     assert round(comparison.shift, 2) == -0.08
     assert round(comparison.shift_sd, 3) == 0.002
 
 
 def test_of_table_13_the_printed_shift_and_spread_fit_four_models_of_the_five() -> None:
-    five = compare("r", TABLE_13["referring: correctness"], GEMINI, GPT)
+    five = compare_judges("r", TABLE_13["referring: correctness"], GEMINI, GPT)
     by_judge = TABLE_13["referring: correctness"].items()
     without = {j: {m: s for m, s in scores.items() if m != "GPT-5.4 mini"} for j, scores in by_judge}
-    four = compare("r", without, GEMINI, GPT)
+    four = compare_judges("r", without, GEMINI, GPT)
     assert five is not None
     assert four is not None
     # Printed: about -.07 and .023. All five models: -.060 and .044. Without the one that gains: -.079 and .023.
@@ -96,10 +96,10 @@ def test_of_table_13_the_printed_shift_and_spread_fit_four_models_of_the_five() 
 
 
 def test_the_self_preference_probe_of_the_paper() -> None:
-    comparisons = compare_all({"r": {j: TABLE_13["referring: correctness"][j] for j in (GEMINI, GPT)}})
+    comparisons = compare_all_judges({"r": {j: TABLE_13["referring: correctness"][j] for j in (GEMINI, GPT)}})
     vendors = {name: vendor for name in (GEMINI, GPT, *TABLE_15) if (vendor := vendor_of(name))}
     assert vendors["Gemma 4-31B"] == vendors[GEMINI] == "google"
-    probed = {(probe.judge, probe.model): probe for probe in own_vendor(comparisons, vendors)}
+    probed = {(probe.judge, probe.model): probe for probe in own_vendor_probes(comparisons, vendors)}
     assert set(probed) == {(GEMINI, "Gemini 3 Flash"), (GEMINI, "Gemma 4-31B"), (GPT, "GPT-5.4 mini")}
     gemini, gpt = probed[GEMINI, "Gemini 3 Flash"], probed[GPT, "GPT-5.4 mini"]
     assert (gemini.rank, gemini.other_rank) == (1, 1)  # "retains rank 1"
@@ -113,7 +113,7 @@ def test_the_self_preference_probe_of_the_paper() -> None:
 
 
 def test_the_shifts_by_category_follow_from_table_15() -> None:
-    by_metric = {comparison.metric: comparison for comparison in compare_all(BY_CATEGORY)}
+    by_metric = {comparison.metric: comparison for comparison in compare_all_judges(BY_CATEGORY)}
     # By hand, (second - first) over the five models:
     by_hand = {
         "vqa / relation_change: mean": (-0.037 - 0.028 - 0.024 - 0.073 - 0.053) / 5,

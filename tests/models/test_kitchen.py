@@ -24,7 +24,7 @@ from barista_bench.mini.kitchen import write_kitchen
 from barista_bench.models.local.loading import checkpoint_of
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
-from barista_bench.training.exporting import export
+from barista_bench.training.exporting import export_training_set
 from tests.one_run import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -158,7 +158,7 @@ def train(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         cache=False,
         progress=False,
     )
-    export(tmp_path / "data", tmp_path / "chats", "chat", box_format=BoxFormat.parse("xyxy/100"))
+    export_training_set(tmp_path / "data", tmp_path / "chats", "chat", box_format=BoxFormat.parse("xyxy/100"))
     given = (
         "--tower-steps 5 --drill-steps 2 --steps 6 --early 4 --batch 4 --drill 2 --kitchens videos --chats chats --out"
     )

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 from typer.testing import CliRunner
 
-from barista_bench.annotate.project import open_project, start
+from barista_bench.annotate.project import open_project, start_project
 from barista_bench.cli import commands as cli
 from barista_bench.scene_graph import SceneGraph, decode_mask
 from tests.other_graphs import exports, spoons
@@ -273,7 +273,7 @@ def run(importer: Importer, folder: Path) -> tuple[Shown, int, str]:
     if importer.is_for_projects:
         (folder / "videos").mkdir()
         write_video(folder / "videos" / "clip.mp4")
-        project = start(folder / "project", folder / "videos")
+        project = start_project(folder / "project", folder / "videos")
         arguments = ["annotate", "import", str(project.folder), "--from", source, *importer.arguments, "--by", "a"]
     else:
         given = [str(folder / "map.yaml") if part == "MAP" else part for part in importer.arguments]

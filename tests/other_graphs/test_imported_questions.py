@@ -14,7 +14,7 @@ from barista_bench.errors import DataError
 from barista_bench.generate.family import FAMILIES
 from barista_bench.generate.generator import generate
 from barista_bench.hub.files import all_files
-from barista_bench.hub.publishing import publication
+from barista_bench.hub.publishing import check_publication
 from barista_bench.hub.submission import make_submission
 from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.runs.score.scoring import score
@@ -108,10 +108,10 @@ def test_licence_and_citation_go_along_and_no_other_licence_is_published(
         card = (folder / "README.md").read_text()
         assert "license: cc-by-nc-4.0" in card
         assert "visor2022" in card
-        assert publication(folder, "org/name").files
+        assert check_publication(folder, "org/name").files
         (folder / "README.md").write_text(card.replace("license: cc-by-nc-4.0", "license: mit"))
         with pytest.raises(DataError, match=r"under 'cc-by-nc-4.0'.*or not at all"):
-            publication(folder, "org/name")
+            check_publication(folder, "org/name")
     manifest = json.loads((tmp_path / "own" / "barista_bench.json").read_text())
     assert manifest["source"]["terms"]["title"] == "VISOR"
 

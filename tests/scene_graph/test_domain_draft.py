@@ -12,21 +12,21 @@ from barista_bench.cli import commands as cli
 from barista_bench.generate.family import FAMILIES, family_class
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
-from barista_bench.scene_graph.domain_draft import draft, lacking_lines
-from barista_bench.scene_graph.graph_words import MOST_PLACES, GraphWords, WordPlace, survey
+from barista_bench.scene_graph.domain_draft import draft_domain, lacking_lines
+from barista_bench.scene_graph.graph_words import MOST_PLACES, GraphWords, WordPlace, survey_words
 from tests.generate.graphs import graph_document
 from tests.releases import write_release
 
 
 @pytest.fixture(scope="module")
 def words(small_kitchen: Path) -> GraphWords:
-    return survey(SceneGraph(small_kitchen))
+    return survey_words(SceneGraph(small_kitchen))
 
 
 @pytest.fixture(scope="module")
 def drafted(words: GraphWords, tmp_path_factory: pytest.TempPathFactory) -> Domain:
     path = tmp_path_factory.mktemp("draft") / "domain.yaml"
-    path.write_text(draft(words, "kitchen"))
+    path.write_text(draft_domain(words, "kitchen"))
     return load_domain(path)
 
 
@@ -42,7 +42,7 @@ def test_a_relation_type_of_two_lines_stays_in_its_comment(words: GraphWords, tm
     more.merge(words)
     more.add(("relation", "thing", "near\nhands: {left: [spoon]}", "by"), WordPlace("somewhere", 0, "somewhere"))
     path = tmp_path / "domain.yaml"
-    path.write_text(draft(more, "kitchen"))
+    path.write_text(draft_domain(more, "kitchen"))
     assert load_domain(path).hands == load_domain().hands
 
 
@@ -88,7 +88,7 @@ def test_what_is_in_a_vessel_is_not_the_vessel(tmp_path: Path, lemon: tuple[str,
         activities=activities,
     )
     write_release(tmp_path, "v1", content, video=False)
-    (tmp_path / "draft.yaml").write_text(draft(survey(SceneGraph(tmp_path)), "fruit"))
+    (tmp_path / "draft.yaml").write_text(draft_domain(survey_words(SceneGraph(tmp_path)), "fruit"))
     drafted = load_domain(tmp_path / "draft.yaml")
     assert not drafted.same_noun("lemon", "vessel")
     assert drafted.same_noun("tray", "container")
@@ -101,8 +101,8 @@ def test_verbs_are_said_as_people_say_them_before_a_noun(tmp_path: Path) -> None
     activities = [("Pick lemon", (0, 20)), ("Reach lemon", (20, 40)), ("Cut lemon", (40, 60))]
     content = graph_document(objects, relations=contacts, attributes=states, activities=activities)
     write_release(tmp_path, "v1", content, video=False)
-    words = survey(SceneGraph(tmp_path))
-    (tmp_path / "draft.yaml").write_text(draft(words, "fruit"))
+    words = survey_words(SceneGraph(tmp_path))
+    (tmp_path / "draft.yaml").write_text(draft_domain(words, "fruit"))
     families = load_domain(tmp_path / "draft.yaml").families
     assert families["handyvqa"]["doing"] == {"pick": "picking up", "reach": "reaching for", "cut": "cutting"}
     assert families["egocot"]["verbs"] == families["vista"]["phrases"] == {"pick": "pick up", "reach": "reach for"}

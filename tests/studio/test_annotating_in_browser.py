@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from typer.testing import CliRunner
 
-from barista_bench.annotate.project import Project, open_project, start
+from barista_bench.annotate.project import Project, open_project, start_project
 from barista_bench.annotate.records import SignalFile
 from barista_bench.cli.commands import app
 from barista_bench.scene_graph import SceneGraph
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.full
 def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
     small_kitchen: Path, tmp_path: Path, annotating: Annotating
 ) -> None:
-    project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"))
+    project = start_project(tmp_path / "project", only(small_kitchen, tmp_path / "videos"))
     with annotating(project.folder) as page:
         expect(page.locator(".next")).to_contain_text("drag over each stretch")
         drag_range(page, "hands touch things", 0.1, 0.4)

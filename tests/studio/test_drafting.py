@@ -12,8 +12,8 @@ from playwright.sync_api import expect
 from barista_bench.annotate.project import Project
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
-from barista_bench.scene_graph.domain_draft import draft
-from barista_bench.scene_graph.graph_words import survey
+from barista_bench.scene_graph.domain_draft import draft_domain
+from barista_bench.scene_graph.graph_words import survey_words
 from tests.annotate.projects import VIDEO
 from tests.studio.annotating_page import HOSTILE, Annotating, Visited, press
 from tests.studio.serving import Visitor, visiting
@@ -46,11 +46,11 @@ def lines_of(visitor: Visitor) -> list[dict[str, object]]:
 
 def test_the_proposals_are_the_drafts_and_what_is_kept_is_there_again(small_release: Path, out: Path) -> None:
     graph = SceneGraph(small_release)
-    words = survey(graph)
+    words = survey_words(graph)
     with visiting(small_release, out=out) as visitor:
         lines = lines_of(visitor)
         kept = [f"{line['text']}  # {line['note']}" if line["note"] else line["text"] for line in lines]
-        assert kept == draft(words, graph.root.resolve().name).splitlines()
+        assert kept == draft_domain(words, graph.root.resolve().name).splitlines()
         proposed = [line for line in lines if line["note"]]
         assert proposed
         for line in proposed:
@@ -129,7 +129,7 @@ def test_a_person_finishes_a_draft_beside_its_pictures(
 
 @pytest.mark.full
 def test_lines_stand_in_sections_that_say_what_they_are_for(small_kitchen: Path, out: Path, visited: Visited) -> None:
-    text = draft(survey(SceneGraph(small_kitchen)), small_kitchen.resolve().name)
+    text = draft_domain(survey_words(SceneGraph(small_kitchen)), small_kitchen.resolve().name)
     with visited(small_kitchen) as watched:
         page = watched.page
         page.get_by_role("link", name="Words").click()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from playwright.sync_api import Locator, Page, expect
 from typer.testing import CliRunner
 
-from barista_bench.annotate.project import VideoFiles, start
+from barista_bench.annotate.project import VideoFiles, start_project
 from barista_bench.cli.commands import app
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.masks import Rle, decode_mask
@@ -182,7 +182,7 @@ def test_a_clip_of_ten_seconds_takes_few_actions_and_its_masks_are_good(
     videos = tmp_path / "videos"
     videos.mkdir()
     (videos / f"{CLIP}.mp4").write_bytes((real_release / CLIP / "video.mp4").read_bytes())
-    project, graph = start(tmp_path / "project", videos), SceneGraph(real_release)[CLIP]
+    project, graph = start_project(tmp_path / "project", videos), SceneGraph(real_release)[CLIP]
     video = project.video(CLIP)
     with annotating(project.folder, route=f"#/project/{CLIP}") as page:
         person = Person(page, (video.source.width, video.source.height))

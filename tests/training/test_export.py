@@ -20,7 +20,7 @@ from barista_bench.data.rows import local_splits
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.terms import Terms, read_terms
-from barista_bench.training.exporting import PARQUET, export
+from barista_bench.training.exporting import PARQUET, export_training_set
 from tests.one_run import run
 
 TRAINING = 3
@@ -39,7 +39,7 @@ def text_of(turns: list[dict]) -> str:
 @pytest.mark.parametrize("written", ["xyxy/1000", "yxyx/1000", "xyxy/1"])
 def test_chats_answer_in_the_form_that_the_parser_reads(written: str, built: Path, tmp_path: Path) -> None:
     box_format = BoxFormat.parse(written)
-    done = export(built, tmp_path / "out", "chat", box_format=box_format)
+    done = export_training_set(built, tmp_path / "out", "chat", box_format=box_format)
     answers = {row["example_id"]: row for row in rows_of(tmp_path / "out")}
     assert len(answers) == done.rows
     asked = set()
@@ -68,7 +68,7 @@ def test_chats_answer_in_the_form_that_the_parser_reads(written: str, built: Pat
 def test_a_linked_set_is_exported_as_the_frozen_one(release: Path, tmp_path: Path) -> None:
     for frames in ("frozen", "linked"):
         build(release, tmp_path / frames, configs=("relations",), frames=frames, cache=False, progress=False)
-        export(tmp_path / frames, tmp_path / f"{frames}_chat", "chat", box_format=BoxFormat())
+        export_training_set(tmp_path / frames, tmp_path / f"{frames}_chat", "chat", box_format=BoxFormat())
     assert (tmp_path / "frozen_chat" / PARQUET).read_bytes() == (tmp_path / "linked_chat" / PARQUET).read_bytes()
 
 
@@ -77,15 +77,15 @@ def test_a_task_that_no_text_answers_is_no_chat(release: Path, tmp_path: Path) -
     data = build(
         release, tmp_path / "data", benchmark="extended", configs=configs, sampling=sampling, cache=False
     ).folder
-    export(data, tmp_path / "out", "chat", box_format=BoxFormat())
+    export_training_set(data, tmp_path / "out", "chat", box_format=BoxFormat())
     assert {row["example_id"].partition(":")[0] for row in rows_of(tmp_path / "out")} == {"temporal_scene_graph"}
     with pytest.raises(ConfigError, match="no text answers it"):
-        export(data, tmp_path / "out", "chat", tasks=["mask_tracking"], box_format=BoxFormat())
+        export_training_set(data, tmp_path / "out", "chat", tasks=["mask_tracking"], box_format=BoxFormat())
 
 
 def test_preferences_are_the_wrong_answers_of_a_run(built: Path, tmp_path: Path) -> None:
     run(built, tmp_path / "run", task="relations", model="chance", repetitions=2)
-    export(built, tmp_path / "out", "preference", run=tmp_path / "run")
+    export_training_set(built, tmp_path / "out", "preference", run=tmp_path / "run")
     rows = rows_of(tmp_path / "out")
     task, box_format = get_task("barista", "relations"), BoxFormat()
     examples = {e.example_id: e for e in open_examples(built, "barista", "relations", split="train").examples}
@@ -103,12 +103,12 @@ def test_preferences_are_the_wrong_answers_of_a_run(built: Path, tmp_path: Path)
 def test_a_run_without_mistakes_gives_no_pairs(built: Path, tmp_path: Path) -> None:
     run(built, tmp_path / "run", task="relations", model="oracle", repetitions=1)
     with pytest.raises(ConfigError, match="nothing to export"):
-        export(built, tmp_path / "out", "preference", run=tmp_path / "run")
+        export_training_set(built, tmp_path / "out", "preference", run=tmp_path / "run")
     assert not (tmp_path / "out").exists()
 
 
 def test_coco_instances_have_the_masks_and_boxes_of_the_release(built: Path, release: Path, tmp_path: Path) -> None:
-    done = export(built, tmp_path / "out", "coco", root=release)
+    done = export_training_set(built, tmp_path / "out", "coco", root=release)
     coco = COCO(str(tmp_path / "out" / "annotations.json"))
     graph, seen = SceneGraph(release), 0
     for image in coco.loadImgs(coco.getImgIds()):
@@ -133,15 +133,15 @@ def test_the_terms_of_the_data_go_along(built: Path, release: Path, tmp_path: Pa
     terms = Terms(title="Homes", licence="cc-by-nc-4.0", licence_note="All.", citation="@misc{x}", homepage="https://x")
     manifest = json.loads((data / "barista_bench.json").read_text())
     (data / "barista_bench.json").write_text(json.dumps({**manifest, "terms": msgspec.to_builtins(terms)}))
-    done = export(data, tmp_path / "out", "coco", root=release)
+    done = export_training_set(data, tmp_path / "out", "coco", root=release)
     assert read_terms(done.folder) == terms
     assert any("cc-by-nc-4.0" in note for note in done.notes)
-    assert read_terms(export(built, tmp_path / "free", "coco", root=release).folder) is None
+    assert read_terms(export_training_set(built, tmp_path / "free", "coco", root=release).folder) is None
 
 
 def test_davis_pictures_have_the_masks_of_the_release(built: Path, release: Path, tmp_path: Path) -> None:
     """Of overlapping objects the smaller one is on top."""
-    export(built, tmp_path / "out", "davis", root=release)
+    export_training_set(built, tmp_path / "out", "davis", root=release)
     folder, graph = tmp_path / "out", SceneGraph(release)
     objects = json.loads((folder / "Annotations" / "objects.json").read_text())
     pictures = sorted((folder / "Annotations").glob("*/*.png"))
@@ -167,7 +167,7 @@ def test_masks_of_another_video_are_refused(built: Path, release: Path, tmp_path
         (other / folder.name / "coco_annotation.json").write_bytes((folder / "coco_annotation.json").read_bytes())
         (other / folder.name / "video.mp4").write_bytes((folder / "video.mp4").read_bytes() + b"\0")
     with pytest.raises(DataError, match="is another video"):
-        export(built, tmp_path / "out", "davis", root=other)
+        export_training_set(built, tmp_path / "out", "davis", root=other)
 
 
 @pytest.mark.parametrize(
@@ -180,4 +180,4 @@ def test_masks_of_another_video_are_refused(built: Path, release: Path, tmp_path
 )
 def test_what_does_not_go_with_a_format_is_refused(settings: dict, built: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Fix"):
-        export(built, tmp_path / "out", **settings)
+        export_training_set(built, tmp_path / "out", **settings)

@@ -21,7 +21,7 @@ from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.runner import trained_videos
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
-from barista_bench.training.exporting import ExportFormat, export
+from barista_bench.training.exporting import ExportFormat, export_training_set
 from tests.one_run import run
 from tests.tiny_families import make_tiny_model
 
@@ -56,12 +56,12 @@ def test_a_set_that_trains_on_anothers_test_videos_is_refused(
 ) -> None:
     other = split_build(release, tmp_path / "other", test, rename)
     with pytest.raises(DataError, match="training videos are test videos of"):
-        export(ours, tmp_path / "out", form, box_format=BoxFormat(), held_out=[other])
+        export_training_set(ours, tmp_path / "out", form, box_format=BoxFormat(), held_out=[other])
     assert not (tmp_path / "out").exists()
     # Each was exported by itself: whoever trains on both is refused, too.
     sets = {}
     for name, data in (("ours", ours), ("other", other)):
-        export(data, tmp_path / f"{name}_chats", form, box_format=BoxFormat())
+        export_training_set(data, tmp_path / f"{name}_chats", form, box_format=BoxFormat())
         sets[name] = TrainingVideos.read(tmp_path / f"{name}_chats")
     with pytest.raises(DataError, match="training videos are test videos of"):
         join_without_leaks(sets)
@@ -69,7 +69,7 @@ def test_a_set_that_trains_on_anothers_test_videos_is_refused(
 
 def test_sets_with_one_split_are_joined(ours: Path, release: Path, tmp_path: Path) -> None:
     same = split_build(release, tmp_path / "same", ["v4", "v5"], "kitchen_")
-    done = export(ours, tmp_path / "out", "chat", box_format=BoxFormat(), held_out=[same])
+    done = export_training_set(ours, tmp_path / "out", "chat", box_format=BoxFormat(), held_out=[same])
     record = TrainingVideos.read(tmp_path / "out")
     assert done.videos == len(record.videos) == 4
     assert len(record.held_out) == 2
@@ -79,7 +79,7 @@ def test_sets_with_one_split_are_joined(ours: Path, release: Path, tmp_path: Pat
 def test_only_the_training_split_is_exported(ours: Path, tmp_path: Path) -> None:
     for split in ("test", "all"):
         with pytest.raises(ConfigError, match="held out"):
-            export(ours, tmp_path / "out", "chat", split=split, box_format=BoxFormat())
+            export_training_set(ours, tmp_path / "out", "chat", split=split, box_format=BoxFormat())
 
 
 @pytest.mark.parametrize("sha256", [None, "?"])
@@ -90,7 +90,7 @@ def test_videos_without_a_hash_are_refused(sha256: str | None, ours: Path, tmp_p
     hashes = pa.array([sha256] * rows.num_rows, pa.string())
     pq.write_table(rows.set_column(rows.column_names.index("video_sha256"), "video_sha256", hashes), path)
     with pytest.raises(DataError, match="no SHA-256 in a row, or two"):
-        export(data, tmp_path / "out", "chat", box_format=BoxFormat())
+        export_training_set(data, tmp_path / "out", "chat", box_format=BoxFormat())
 
 
 def test_a_video_with_two_hashes_is_refused() -> None:
@@ -103,7 +103,7 @@ def test_a_set_whose_test_split_was_not_fetched_is_refused(ours: Path, tmp_path:
     for path in data.glob("relations/test-*"):
         path.unlink()
     with pytest.raises(DataError, match="the split 'test' of relations is not here"):
-        export(ours, tmp_path / "out", "chat", box_format=BoxFormat(), held_out=[data])
+        export_training_set(ours, tmp_path / "out", "chat", box_format=BoxFormat(), held_out=[data])
 
 
 def test_sets_that_write_boxes_differently_are_not_mixed() -> None:

@@ -21,7 +21,7 @@ from barista_bench.rewards import TaskReward, task_reward
 from barista_bench.runs.score.scoring import score
 from barista_bench.testing import HOSTILE_ANSWERS
 from barista_bench.testing.hostile_answers import damaged_forms
-from barista_bench.training.exporting import PARQUET, export
+from barista_bench.training.exporting import PARQUET, export_training_set
 from barista_bench.training.reward_rows import read_reference, why_untrainable, write_reference
 from barista_bench.training.task_rewards import floors_of
 from tests.conformance.task_examples import SMALL, TASKS, Releases, options_of
@@ -245,7 +245,7 @@ def test_a_right_letter_earns_what_the_evidence_supports_of_its_rationale(releas
 
 
 def test_prompts_show_no_reference(built: Path, tmp_path: Path) -> None:
-    done = export(built, tmp_path / "out", "prompts", tasks=["relations", "grounding"], box_format=GRID)
+    done = export_training_set(built, tmp_path / "out", "prompts", tasks=["relations", "grounding"], box_format=GRID)
     rows = datasets.Dataset.from_parquet(str(tmp_path / "out" / PARQUET), cache_dir=str(tmp_path / "cache"))
     assert len(rows) == done.rows
     assert rows.column_names == ["example_id", "images", "prompt", "reference"]

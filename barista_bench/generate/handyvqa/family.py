@@ -17,7 +17,7 @@ from barista_bench.benchmarks.handyvqa import release
 from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video, sample, with_choices
+from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video, sample_candidates, with_choices
 from barista_bench.generate.family import Family, SampledItems, domain_error, family_words, place_video
 from barista_bench.generate.handyvqa.object_questions import HandyvqaWords
 from barista_bench.generate.handyvqa.questions import Questions
@@ -93,7 +93,7 @@ class HandyvqaFamily(Family):
 
     def sample_subtask(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         if subtask in release.RVOS_CATEGORIES:
-            return with_choices(sample(candidates, size, seed), subtask, _shown_distractors, seed)
+            return with_choices(sample_candidates(candidates, size, seed), subtask, _shown_distractors, seed)
         sampled = sample_balanced(candidates, size, seed, _shown_distractors, self.words)
         return with_choices(sampled, subtask, _shown_distractors, seed)
 
@@ -190,7 +190,7 @@ SLACK = 3.0
 SPARE = 4
 """Maximum number of candidates that are examined per requested item."""
 AT_ONCE = 40
-"""Number of candidates, next in the order of `sample`, from which one is chosen."""
+"""Number of candidates, next in the order of `sample_candidates`, from which one is chosen."""
 
 DistractorsNeeded = Callable[[QuestionCandidate], int]
 Words = Callable[[QuestionCandidate, Choice], Sequence[str]]
@@ -212,14 +212,14 @@ def sample_balanced(
     """Sample at most `size` candidates and their distractors so that no word tells right choices from wrong choices.
 
     The expected count of a word in distractors is its count in right choices times the set's number of distractors per
-    right choice. Candidates are taken in the order of `sample`. Among the next few, the candidate comes first whose
-    answer was sampled least and that keeps all words nearest to their expected counts. A candidate that would make a
-    word disproportionate is left out. Sums are integers, so the result is the same on any machine.
+    right choice. Candidates are taken in the order of `sample_candidates`. Among the next few, the candidate comes
+    first whose answer was sampled least and that keeps all words nearest to their expected counts. A candidate that
+    would make a word disproportionate is left out. Sums are integers, so the result is the same on any machine.
 
     Args:
         words: returns the cues in one choice of a candidate.
     """
-    pool = _word_counts(sample(candidates, SPARE * size, seed), distractors_needed, words)
+    pool = _word_counts(sample_candidates(candidates, SPARE * size, seed), distractors_needed, words)
     sampled: list[QuestionCandidate] = []
     answers: Counter[str] = Counter()
     balance = _Balance(pool[0].right.size if pool else 0)

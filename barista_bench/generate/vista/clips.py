@@ -27,8 +27,8 @@ from barista_bench.generate.vista.statements import (
     Depicts,
     HandsAtWork,
     NothingInside,
-    could_be,
     is_fitting,
+    possible_activities,
     used_things,
 )
 from barista_bench.generate.wordings import Phrases, Slots, plain_text
@@ -250,7 +250,9 @@ class Sequences:
         This function is fast, because it is called thousands of times.
         """
         spans = [(self.clips[index].start, self.clips[index].end) for index in shown_order]
-        return not is_fitting(self._action_names(order), spans, lambda name, span: could_be(self.scene, name, *span))
+        return not is_fitting(
+            self._action_names(order), spans, lambda name, span: possible_activities(self.scene, name, *span)
+        )
 
 
 def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[QuestionCandidate]:

@@ -40,7 +40,11 @@ class Depicts(Statement, frozen=True):
             return True
         if not all(find_overlapping(scene.actions, *span) for span in self.spans):
             return None
-        return None if is_fitting(self.actions, self.spans, lambda name, span: could_be(scene, name, *span)) else False
+        return (
+            None
+            if is_fitting(self.actions, self.spans, lambda name, span: possible_activities(scene, name, *span))
+            else False
+        )
 
 
 def is_fitting(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[[str, ClipT], Sequence[bool]]) -> bool:
@@ -58,7 +62,7 @@ def is_fitting(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[
 
 
 @cached_by_scene
-def could_be(scene: Scene, action: str, start: int, end: int) -> tuple[bool, ...]:
+def possible_activities(scene: Scene, action: str, start: int, end: int) -> tuple[bool, ...]:
     """Return, for each activity recorded in a clip, whether it could be an action.
 
     If a value in the clip implies the action, every recorded activity could be the action.

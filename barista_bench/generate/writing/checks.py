@@ -55,7 +55,7 @@ _IRREGULAR = {"took": "take", "taken": "take", "putting": "put", "poured": "pour
 _SYNONYMS = {"start": ("start", "begin", "began"), "stop": ("stop", "end", "finish", "ceas")}
 
 
-def root(word: str) -> str:
+def word_root(word: str) -> str:
     """Return a word without its endings, by crude rules. Roots are only meant to be compared for equality.
 
     >>> [root(word) for word in ("placing", "Place", "pressed", "presses", "putting", "cups", "closed")]
@@ -73,8 +73,8 @@ def root(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
 
 
-def roots(text: str) -> list[str]:
-    return [root(word) for word in _WORD.findall(text)]
+def word_roots(text: str) -> list[str]:
+    return [word_root(word) for word in _WORD.findall(text)]
 
 
 def read_pair(text: str) -> QaPair | Unusable:
@@ -131,12 +131,12 @@ def pair_fault(pair: QaPair, category: Category, changes: Sequence[Change], doma
 
 def missing_changes(answer: str, changes: Sequence[Change]) -> list[str]:
     """Return, in words, the changes that the answer does not name."""
-    words = set(roots(answer))
+    words = set(word_roots(answer))
     missing: list[str] = []
     for change in changes:
-        missing += [text for text in (change.subject, *change.objects) if not set(roots(text)) <= words]
+        missing += [text for text in (change.subject, *change.objects) if not set(word_roots(text)) <= words]
         if change.category == "state_change":
-            synonyms = (_SYNONYMS.get(word, (word,)) for word in roots(change.kind))
+            synonyms = (_SYNONYMS.get(word, (word,)) for word in word_roots(change.kind))
             if not all(words & set(alternatives) for alternatives in synonyms):
                 missing.append(f"{change.subject}: {change.kind}")
     return list(dict.fromkeys(missing))
@@ -148,12 +148,16 @@ def foreign_names(text: str, changes: Sequence[Change], domain: Domain | None = 
     With a domain, all values of the domain are checked.
     """
     texts = [part for c in changes for part in (c.subject, c.kind, c.value, *c.objects)]
-    change_roots = {word for part in texts for word in roots(part)}
-    words = roots(text)
+    change_roots = {word for part in texts for word in word_roots(part)}
+    words = word_roots(text)
     values = (value for attribute in domain.attributes.values() for value in attribute.values) if domain else ()
     names = (*domain.categories, *values) if domain else (*domain_vocabulary(), *COLOURS, *STATES)
     padded = f" {' '.join(words)} "
-    return [name for name in names if not set(roots(name)) <= change_roots and f" {' '.join(roots(name))} " in padded]
+    return [
+        name
+        for name in names
+        if not set(word_roots(name)) <= change_roots and f" {' '.join(word_roots(name))} " in padded
+    ]
 
 
 CHECKS_VERSION = 1
@@ -290,7 +294,7 @@ class WordingChecker:
     def _thing_roots(self) -> frozenset[str]:
         values = (value for attribute in self.domain.attributes.values() for value in attribute.values)
         words = (word for text in (*self._names, *values) for word in _words(text))
-        return frozenset((*words, *SIDE_WORDS, *map(root, NEGATIONS), *map(root, _ORDER_WORDS)))
+        return frozenset((*words, *SIDE_WORDS, *map(word_root, NEGATIONS), *map(word_root, _ORDER_WORDS)))
 
     @cached_property
     def _verb_roots(self) -> frozenset[str]:
@@ -314,7 +318,7 @@ def _words(text: str) -> list[str]:
 
 
 def _root(token: str) -> str:
-    return token if token[0].isdigit() else root(token)
+    return token if token[0].isdigit() else word_root(token)
 
 
 def _first_word(roots: Counter[str], text: str) -> str:

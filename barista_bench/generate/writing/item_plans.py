@@ -20,7 +20,7 @@ from barista_bench.generate.candidates import are_alike
 from barista_bench.generate.family import check_placeable
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.tog_bench.statements import Trackable, Unmistakable
-from barista_bench.generate.writing.checks import roots
+from barista_bench.generate.writing.checks import word_roots
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.media.video import open_reader
 from barista_bench.runs.ask.replies import Unusable, read_object
@@ -72,7 +72,7 @@ SCHEMAS = {"tog_bench": object_schema({"instruction": _TEXT}), "egocot": object_
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
-def read_as(text: str, kind: type[StructT]) -> StructT | Unusable:
+def read_reply_object(text: str, kind: type[StructT]) -> StructT | Unusable:
     """Return the only object in a reply as a record.
 
     >>> read_as('{"instruction": 3}', WrittenInstruction).why
@@ -88,8 +88,8 @@ def read_as(text: str, kind: type[StructT]) -> StructT | Unusable:
 
 
 READERS: dict[str, Callable[[str], Written | Unusable]] = {
-    "tog_bench": partial(read_as, kind=WrittenInstruction),
-    "egocot": partial(read_as, kind=WrittenQuestion),
+    "tog_bench": partial(read_reply_object, kind=WrittenInstruction),
+    "egocot": partial(read_reply_object, kind=WrittenQuestion),
 }
 
 
@@ -162,7 +162,7 @@ class ItemPlan:
 
 
 def _names(text: str, name: str) -> bool:
-    return f" {' '.join(roots(name))} " in f" {' '.join(roots(text))} "
+    return f" {' '.join(word_roots(name))} " in f" {' '.join(word_roots(text))} "
 
 
 def plan_items(

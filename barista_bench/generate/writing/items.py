@@ -33,7 +33,7 @@ from barista_bench.core.fencing import fence_material
 from barista_bench.core.prompt import Prompt, packaged_prompts
 from barista_bench.core.prompt_files import load_prompts
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.owned_folders import check_place, refuse_inside
+from barista_bench.files.owned_folders import check_output_path, refuse_inside
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate
 from barista_bench.generate.egocot.family import EgocotFamily, write_written
@@ -52,7 +52,7 @@ from barista_bench.generate.writing.item_plans import (
     Written,
     WrittenQuestion,
     plan_items,
-    read_as,
+    read_reply_object,
 )
 from barista_bench.models import Model, reads_text_alone
 from barista_bench.runs.ask.catalog import load_model
@@ -143,7 +143,7 @@ def write_items(config: WriteConfig, model: Model | None = None, checker: Model 
         )
     graph, domain = SceneGraph(config.source), load_domain(config.domain)
     refuse_inside(config.out, graph.root)
-    check_place(config.out)
+    check_output_path(config.out)
     plans, refused = plan_items(graph, domain, config.families, config.per_video, config.frames)
     writer = model or load_model(config, [])
     judge = checker or (
@@ -240,7 +240,7 @@ def _ask(
         prompt=lambda draft: prompt(
             "checker", {**draft.plan.material, **(draft.written.material if draft.written else {})}
         ),
-        read_reply=partial(read_as, kind=Checks),
+        read_reply=partial(read_reply_object, kind=Checks),
         wrong_with=lambda draft, checks: "",
         progress=config.progress,
     )

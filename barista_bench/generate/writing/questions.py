@@ -38,7 +38,7 @@ from barista_bench.core.deriving import Candidate
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, domain_file_of, packaged_prompts
 from barista_bench.core.prompt_files import WRITER
 from barista_bench.errors import ConfigError
-from barista_bench.files.owned_folders import check_place
+from barista_bench.files.owned_folders import check_output_path
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.writing.checks import SCHEMA, length_fault, pair_fault, read_pair
 from barista_bench.generate.writing.config import QuestionConfig
@@ -122,7 +122,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
         raise ConfigError("sampling has no 'pairs' here: this command writes them. Fix: leave it out")
     sampling = task.sampling.with_overrides(overrides)
     prompts, earlier, domain = _writer_prompts(config), _read_provenance(config.out), changes_domain(sampling.domain)
-    check_place(config.out)
+    check_output_path(config.out)
     video_ids, questions = _plan(task, sampling, config, earlier)
     writer = model or load_model(config, [])
     config.out.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ from barista_bench.core.example import content_seed
 from barista_bench.core.fencing import fence_material
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.owned_folders import check_place, refuse_inside
+from barista_bench.files.owned_folders import check_output_path, refuse_inside
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.family import family_class
 from barista_bench.generate.generator import REVIEW_FILE
@@ -124,7 +124,7 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
             texts = ItemTexts(row.question, row.choices)
             drafts.append(_Rewording(row, texts, checker.words_to_keep(texts)))
     refuse_inside(config.out, config.folder)
-    check_place(config.out)
+    check_output_path(config.out)
     writer = model or load_model(config, [])
     config.out.mkdir(parents=True, exist_ok=True)
     session = RewordSession(config.out, items=len(drafts))

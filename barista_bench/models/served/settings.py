@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from barista_bench.core.settings import JsonObject, Names, json_object
 from barista_bench.errors import ConfigError, ModelError
-from barista_bench.files.text_out import check_way, is_local
+from barista_bench.files.text_out import is_local, refuse_key_in_clear
 from barista_bench.models.answers import THINK_TAGS, switch_value
 from barista_bench.models.base import video_settings
 from barista_bench.models.settings import GeneratorSettings
@@ -123,7 +123,7 @@ class ServedSettings(GeneratorSettings):
     @model_validator(mode="after")
     def _check_together(self) -> Self:
         if self.base_url is not None and self.api_key_env is not None:
-            check_way("base_url", self.base_url)
+            refuse_key_in_clear("base_url", self.base_url)
         return self
 
     @property

@@ -17,7 +17,7 @@ from barista_bench.benchmarks.kinds.box_answers import BOX_PLACES, own_box_place
 from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.data.cached_build import dataset_of
-from barista_bench.data.chosen import in_order
+from barista_bench.data.chosen import reorder_choices
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
@@ -121,7 +121,7 @@ def open_questions(config: RunConfig) -> list[OpenedTask]:
                     f"example {example.example_id!r} is in both {first} and {name}. Fix: run these tasks one by one"
                 )
     opened_tasks = chosen_tasks(config, opened_tasks) if is_chosen(config) else opened_tasks
-    return [replace(one, examples=in_order(one.examples, one.task, one.task.chosen)) for one in opened_tasks]
+    return [replace(one, examples=reorder_choices(one.examples, one.task, one.task.chosen)) for one in opened_tasks]
 
 
 def _read_wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.errors import ConfigError
-from barista_bench.files.owned_folders import RUN, check_place
+from barista_bench.files.owned_folders import RUN, check_output_path
 from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity, Request
 from barista_bench.models.ablations import shown_less, unwrap_ablations, with_changed_requests
@@ -78,7 +78,7 @@ def run_config(
         raise ConfigError("max_cost and max_tokens_total need a single process. Fix: leave them out, or start one")
     opened_tasks = open_tasks(config) if opened_tasks is None else opened_tasks
     for opened_task in opened_tasks:
-        check_place(opened_task.folder, RUN)
+        check_output_path(opened_task.folder, RUN)
     contests = open_contests(config, opened_tasks)  # before the model is loaded
     launch = shard.launch(*config.task)
     with ExitStack() as stack:

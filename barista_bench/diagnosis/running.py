@@ -48,7 +48,7 @@ from barista_bench.diagnosis.estimates import (
     path_metrics,
     uptake_metrics,
 )
-from barista_bench.diagnosis.records import Diagnosis, Measured, levels_of, read_diagnoses, write_diagnoses
+from barista_bench.diagnosis.records import Diagnosis, levels_of, read_diagnoses, write_diagnoses
 from barista_bench.diagnosis.single_causes import single_causes
 from barista_bench.diagnosis.views import Means, compared_own, compared_views
 from barista_bench.errors import ConfigError, DataError
@@ -305,10 +305,10 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
         answers=planned.answers(config.repetitions),
         left_out={why: count for why, count in left_out.items() if count},
         unreadable={condition_name(c): bad for c, run in runs.items() if (bad := _count_unreadable(run.samples))},
-        plain=Measured.of(estimates.plain),
-        remainder=Measured.of(estimates.remainder),
-        text=Measured.of(estimates.text),
-        belief=Measured.of(estimates.belief),
+        plain=estimates.plain,
+        remainder=estimates.remainder,
+        text=estimates.text,
+        belief=estimates.belief,
         believes_any_text=believes_any_text(estimates),
         views=compared_views(planned.book, means, complete),
         own=compared_own(means, complete),

@@ -14,11 +14,10 @@ import numpy as np
 from barista_bench.aids.levels import Aid, View
 from barista_bench.aids.texts import AidBook
 from barista_bench.core.resampling import SCORE
-from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Example, Scored, Task
 from barista_bench.diagnosis.conditions import Condition, PlannedExample, true
 from barista_bench.diagnosis.estimates import UnitMeans, estimate_of
-from barista_bench.diagnosis.records import Compared, Measured
+from barista_bench.diagnosis.records import Compared
 from barista_bench.runs.score.samples import ScoredSample
 
 Samples = Callable[[PlannedExample, Condition], Sequence[ScoredSample]]
@@ -84,13 +83,10 @@ def _compared(name: str, rows: Sequence[tuple[str, float, float]]) -> Compared:
     first, second = (np.array([row[place] for row in rows]) for place in (1, 2))
     means = UnitMeans(units)
 
-    def measured(values: Floats, **bounds: object) -> Measured:
-        return Measured.of(estimate_of(means.mean(values), **bounds))  # type: ignore[arg-type]
-
     return Compared(
         name=name,
         examples=len(rows),
-        before=measured(first, bounds=SCORE),
-        after=measured(second, bounds=SCORE),
-        change=measured(second - first),
+        before=estimate_of(means.mean(first), SCORE),
+        after=estimate_of(means.mean(second), SCORE),
+        change=estimate_of(means.mean(second - first)),
     )

@@ -39,15 +39,14 @@ def row(job: tuple[str, int, int, int, str]) -> str:
         rng = np.random.default_rng([seed, videos])
         estimates = estimated(study(responder, rng, videos, per_video), design, rng)
         for key, estimate in as_values(estimates).items():
-            if not np.isnan(estimate.low):
+            if estimate.low is not None:
                 known[key] += 1
                 covered[key] += estimate.low - 1e-9 <= wanted[key] <= estimate.high + 1e-9
-        p_values = [cause_p_value(estimates.levels[level]) for level in LEVELS]
-        adjusted = adjust_p_values([1.0 if np.isnan(p) else p for p in p_values])
+        adjusted = adjust_p_values([cause_p_value(estimates.levels[level]) for level in LEVELS])
         named = {level for level, p in zip(LEVELS, adjusted, strict=True) if p < ALPHA}
         counts["false"] += bool(named - planted)
         counts["found"] += len(named & planted)
-        counts["text"] += estimates.text.p < ALPHA
+        counts["text"] += estimates.text.p is not None and estimates.text.p < ALPHA
         counts["believes"] += believes_any_text(estimates)
         counts["unused"] += is_unused(estimates.levels["objects"])
     cells = []

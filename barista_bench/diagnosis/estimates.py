@@ -36,6 +36,8 @@ from barista_bench.aids.levels import Level
 from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, interval_weights, metric_interval
 from barista_bench.core.statistics import Floats
 from barista_bench.diagnosis.conditions import LevelSet
+from barista_bench.files.reading import Strict
+from barista_bench.tables import Ranged
 
 _NO_ERROR: Final = 1e-9
 BELIEF: Final = 0.1
@@ -45,21 +47,33 @@ USED: Final = 0.5
 """Share of followed answers below which an aid counts as unused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Strict):
     """A value, its 95 % interval over videos, and the p-value of a two-sided test against zero.
 
-    NaN if not available.
+    None if not available: the interval and the p-value need at least two videos.
     """
 
-    value: float
-    low: float
-    high: float
-    p: float
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+
+    @property
+    def in_words(self) -> str:
+        if self.value is None:
+            return "unknown"
+        if self.low is None or self.high is None:
+            return format_short(self.value)
+        return f"{format_short(self.value)} [{format_short(self.low)}, {format_short(self.high)}]"
+
+    @property
+    def cell(self) -> Ranged | float | None:
+        if self.value is None or self.low is None or self.high is None:
+            return self.value
+        return Ranged(self.value, self.low, self.high)
 
 
-@dataclass(frozen=True, slots=True)
-class LevelEstimates:
+class LevelEstimates(Strict):
     """The effects of the aids of one level.
 
     `uptake` is the share of answers that follow the false aid. `clear` is this share among the answers that agree with
@@ -99,10 +113,9 @@ def estimate_of(values: Floats, bounds: Bounds = DIFFERENCE) -> Estimate:
     point, count = float(values[0]), int((~np.isnan(values[1:].reshape(2, -1)[1])).sum())
     interval = metric_interval(values, bounds)
     if interval is None:
-        return Estimate(point, math.nan, math.nan, math.nan)
-    return Estimate(
-        point, interval.low, interval.high, _p_of_zero(point, values[1 : 1 + (len(values) - 1) // 2], count)
-    )
+        return Estimate(value=None if math.isnan(point) else point)
+    p = _p_of_zero(point, values[1 : 1 + (len(values) - 1) // 2], count)
+    return Estimate(value=point, low=interval.low, high=interval.high, p=p)
 
 
 def _p_of_zero(point: float, left_out: Floats, count: int) -> float:
@@ -255,17 +268,30 @@ def estimates_of(
 def cause_p_value(estimates: LevelEstimates) -> float:
     """Return the larger p-value of `gain` and `share`.
 
-    If an interval includes zero or less, return 1, since the level is no cause.
+    If an interval includes zero or less, or is missing, return 1, since the level is no cause.
     """
-    gain, share = estimates.gain, estimates.share
-    return max(gain.p, share.p) if gain.low > 0 and share.low > 0 else 1.0
+    tests = [(each.low or 0.0, each.p if each.p is not None else 1.0) for each in (estimates.gain, estimates.share)]
+    return max(p for _, p in tests) if all(low > 0 for low, _ in tests) else 1.0
 
 
 def is_unused(estimates: LevelEstimates) -> bool:
     """Return whether an aid is unused: few answers follow the false aid, and `clear` is not clearly above one half."""
-    return estimates.uptake.high < USED and not estimates.clear.low > USED
+    uptake, clear = estimates.uptake.high, estimates.clear.low
+    return uptake is not None and uptake < USED and not (clear is not None and clear > USED)
 
 
 def believes_any_text(estimates: Estimates) -> bool:
     """Return whether inert text turns many right answers wrong while true text of the same length does not."""
-    return estimates.text.value < 0 and estimates.text.p < ALPHA and estimates.belief.low > BELIEF
+    text, belief = estimates.text, estimates.belief.low or 0.0
+    return (text.value or 0.0) < 0 and text.p is not None and text.p < ALPHA and belief > BELIEF
+
+
+def format_short(value: float) -> str:
+    """Format a number with two decimals and without a leading zero, as in papers.
+
+    >>> format_short(0.214), format_short(-0.03), format_short(1), format_short(-0.001)
+    ('.21', '-.03', '1.00', '.00')
+    """
+    text = f"{value:.2f}"
+    text = "0.00" if text == "-0.00" else text
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text

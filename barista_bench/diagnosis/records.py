@@ -14,10 +14,19 @@ from pydantic import Field
 from barista_bench.aids.levels import PICTURES, Level
 from barista_bench.core.statistics import Floats, adjust_p_values
 from barista_bench.diagnosis.conditions import Design
-from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p_value, estimate_of, is_unused
+from barista_bench.diagnosis.estimates import (
+    ALPHA,
+    Estimate,
+    Estimates,
+    LevelEstimates,
+    cause_p_value,
+    estimate_of,
+    format_short,
+    is_unused,
+)
 from barista_bench.files.reading import Line, Strict, read_model
 from barista_bench.files.writing import write_whole
-from barista_bench.tables import Ranged, Table, Value, number_columns, text_columns
+from barista_bench.tables import Table, Value, number_columns, text_columns
 
 DIAGNOSIS_FILE: Final = "diagnosis.json"
 NOTHING_MISSING: Final = 0.995
@@ -34,50 +43,14 @@ An answer that still agrees claims facts that are not visible.
 PValues: TypeAlias = Mapping[Level, float]
 
 
-class MeasuredEstimate(Strict):
-    """An estimate as JSON, with None instead of NaN. The interval and the p-value need at least two videos."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-
-    @classmethod
-    def of(cls, estimate: Estimate) -> MeasuredEstimate:
-        names = ("value", "low", "high", "p")
-        values = {name: getattr(estimate, name) for name in names}
-        return cls(**{name: None if math.isnan(value) else value for name, value in values.items()})
-
-    @property
-    def in_words(self) -> str:
-        if self.value is None:
-            return "unknown"
-        if self.low is None or self.high is None:
-            return _format_short(self.value)
-        return f"{_format_short(self.value)} [{_format_short(self.low)}, {_format_short(self.high)}]"
-
-    @property
-    def cell(self) -> Ranged | float | None:
-        if self.value is None or self.low is None or self.high is None:
-            return self.value
-        return Ranged(self.value, self.low, self.high)
-
-
-class LevelDiagnosis(Strict):
-    """The effects of the aids of one level, as in `estimates`.
+class LevelDiagnosis(LevelEstimates):
+    """The effects of the aids of one level, and what else is known of it.
 
     `p` tests whether the level is a cause, before Holm's correction. `is_unused` is true if few answers follow a false
     aid. `followed_plain` is the share of answers without aids that agree with the false aids by chance. `by_video`
     holds the values of `share` with all videos, without each video in turn, and with each video only.
     """
 
-    gain: MeasuredEstimate
-    inert: MeasuredEstimate
-    share: MeasuredEstimate
-    first: MeasuredEstimate
-    last: MeasuredEstimate
-    uptake: MeasuredEstimate
-    clear: MeasuredEstimate
     is_unused: bool
     followed_plain: float | None
     p: float | None
@@ -94,9 +67,9 @@ class ComparedMeans(Strict):
 
     name: Line
     examples: int
-    before: MeasuredEstimate
-    after: MeasuredEstimate
-    change: MeasuredEstimate
+    before: Estimate
+    after: Estimate
+    change: Estimate
 
 
 class Diagnosis(Strict):
@@ -127,10 +100,10 @@ class Diagnosis(Strict):
     answers: int
     left_out: dict[str, int]
     unreadable: dict[str, dict[str, int]]
-    plain: MeasuredEstimate
-    remainder: MeasuredEstimate
-    text: MeasuredEstimate
-    belief: MeasuredEstimate
+    plain: Estimate
+    remainder: Estimate
+    text: Estimate
+    belief: Estimate
     believes_any_text: bool
     levels: dict[Level, LevelDiagnosis]
     views: list[ComparedMeans] = Field(default_factory=list)
@@ -165,13 +138,10 @@ def levels_of(
     """Return the levels in the form of `diagnosis.json`. `shares` holds the values (1 + 2V,) of each share."""
     return {
         level: LevelDiagnosis(
-            **{
-                name: MeasuredEstimate.of(getattr(each, name))
-                for name in ("gain", "inert", "share", "first", "last", "uptake", "clear")
-            },
+            **dict(each),
             is_unused=is_unused(each),
             followed_plain=None if math.isnan(followed_plain[level]) else followed_plain[level],
-            p=None if math.isnan(p := cause_p_value(each)) else p,
+            p=cause_p_value(each),
             examples=examples[level],
             by_video=[None if math.isnan(value) else float(value) for value in shares[level]],
         )
@@ -216,9 +186,9 @@ def compared_shares(diagnoses: Sequence[Diagnosis]) -> Table:
         if level in second.levels
     ]
     differences = [estimate_of(_values(first, level) - _values(second, level)) for first, second, level in pairs]
-    adjusted = adjust_p_values([1.0 if math.isnan(each.p) else each.p for each in differences]) if pairs else []
+    adjusted = adjust_p_values([1.0 if each.p is None else each.p for each in differences]) if pairs else []
     rows: list[tuple[Value, ...]] = [
-        (first.task, level, first.model, second.model, MeasuredEstimate.of(difference).cell, p)
+        (first.task, level, first.model, second.model, difference.cell, p)
         for (first, second, level), difference, p in zip(pairs, differences, adjusted, strict=True)
     ]
     columns = (
@@ -239,7 +209,7 @@ def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
     d = diagnosis
     what = " by word overlap" if d.by_words else ""
     missing = None if d.plain.value is None else 1 - d.plain.value
-    found = [f"{d.model} misses {_format_short(missing)} of {d.task}{what}."] if missing is not None else []
+    found = [f"{d.model} misses {format_short(missing)} of {d.task}{what}."] if missing is not None else []
     if d.by_words:
         found.append("Only words are compared, and aids supply words: a model that copies them gains too.")
     if d.plain.value is not None and d.plain.value > NOTHING_MISSING:
@@ -303,11 +273,11 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
     return found
 
 
-def _in_words(gain: MeasuredEstimate) -> str:
+def _in_words(gain: Estimate) -> str:
     """Describe a gain as "turns right", or a loss as "turns wrong"."""
     if gain.value is None or gain.value >= 0 or gain.low is None or gain.high is None:
         return f"{gain.in_words} of it turns right"
-    lost = MeasuredEstimate(value=-gain.value, low=-gain.high, high=-gain.low, p=gain.p)
+    lost = Estimate(value=-gain.value, low=-gain.high, high=-gain.low, p=gain.p)
     return f"{lost.in_words} of it turns wrong"
 
 
@@ -365,14 +335,3 @@ def _text_finding(diagnosis: Diagnosis) -> str:
     if diagnosis.text.p is None or diagnosis.text.p >= ALPHA:
         return ""
     return "believes any text" if diagnosis.believes_any_text else "affected by any text"
-
-
-def _format_short(value: float) -> str:
-    """Format a number with two decimals and without a leading zero, as in papers.
-
-    >>> _format_short(0.214), _format_short(-0.03), _format_short(1), _format_short(-0.001)
-    ('.21', '-.03', '1.00', '.00')
-    """
-    text = f"{value:.2f}"
-    text = "0.00" if text == "-0.00" else text
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text

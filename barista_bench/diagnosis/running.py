@@ -48,9 +48,9 @@ from barista_bench.diagnosis.estimates import (
     path_metrics,
     uptake_metrics,
 )
-from barista_bench.diagnosis.records import Diagnosis, MeasuredEstimate, levels_of, read_diagnoses, write_diagnoses
+from barista_bench.diagnosis.records import Diagnosis, levels_of, read_diagnoses, write_diagnoses
 from barista_bench.diagnosis.single_causes import single_causes
-from barista_bench.diagnosis.views import Means, compared_own, compared_views
+from barista_bench.diagnosis.views import Answers, compared_own, compared_views
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.aiding import NEEDS_VIDEO, own_boxes
 from barista_bench.runs.ask.config import RunConfig
@@ -232,27 +232,6 @@ def diagnose(config: DiagnoseConfig, *, tell: Callable[[str], None] = lambda lin
     return diagnoses
 
 
-@dataclass(frozen=True, slots=True)
-class _Answers:
-    """Answers by condition, example and repetition. Only examples with an answer in every condition are included."""
-
-    planned: list[PlannedExample]
-    samples: Mapping[Condition, Mapping[str, Sequence[ScoredSample]]]
-    name: str
-    """Name of the sample score."""
-
-    def scores(self, planned: PlannedExample, condition: Condition) -> list[ScoredSample]:
-        return list(self.samples[condition][planned.example.example_id])
-
-    def score(self, planned: PlannedExample, condition: Condition) -> float:
-        """Return the mean score over repetitions."""
-        return float(np.mean(self.each_score(planned, condition)))
-
-    def each_score(self, planned: PlannedExample, condition: Condition) -> list[float]:
-        """Return the score of each repetition."""
-        return [sample.scores[self.name] for sample in self.scores(planned, condition)]
-
-
 def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
     """Score the runs of one task, write their results and return the diagnosis. The model is not asked."""
     task, design = planned.opened.task, planned.design
@@ -274,8 +253,7 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
         raise DataError(
             f"{config.out}: no example of {task.name} is answered in every condition. Fix: start `diagnose` again"
         )
-    answers = _Answers(complete, samples, task.sample_score)
-    means = Means(task, answers.scores)
+    answers = Answers(task, complete, samples)
     levels = tuple(level for level in LEVELS if any(level in each.order for each in complete))
     units = [task.resampling_unit(each.example) for each in complete]
     metrics = (
@@ -307,13 +285,13 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
         answers=planned.answers(config.repetitions),
         left_out={why: count for why, count in left_out.items() if count},
         unreadable={condition_name(c): bad for c, run in runs.items() if (bad := _count_unreadable(run.samples))},
-        plain=MeasuredEstimate.of(estimates.plain),
-        remainder=MeasuredEstimate.of(estimates.remainder),
-        text=MeasuredEstimate.of(estimates.text),
-        belief=MeasuredEstimate.of(estimates.belief),
+        plain=estimates.plain,
+        remainder=estimates.remainder,
+        text=estimates.text,
+        belief=estimates.belief,
         believes_any_text=believes_any_text(estimates),
-        views=compared_views(planned.book, means, complete),
-        own=compared_own(means, complete),
+        views=compared_views(planned.book, answers),
+        own=compared_own(answers),
         causes=dict(found.by_example),
         false_cause_rate=found.false_rate,
         video_ids=sorted(set(units)),
@@ -326,7 +304,7 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
     )
 
 
-def _path_scores(answers: _Answers, levels: tuple[Level, ...], units: Sequence[str]) -> PathScores:
+def _path_scores(answers: Answers, levels: tuple[Level, ...], units: Sequence[str]) -> PathScores:
     position = np.array([[_place(each.order, level) for level in levels] for each in answers.planned])
     steps = range(len(levels) + 1)
 
@@ -342,7 +320,7 @@ def _place(order: Sequence[Level], level: Level) -> int:
     return order.index(level) if level in order else -1
 
 
-def _game_metrics(task: Task, answers: _Answers, levels: tuple[Level, ...], units: Sequence[str]) -> dict[str, Floats]:
+def _game_metrics(task: Task, answers: Answers, levels: tuple[Level, ...], units: Sequence[str]) -> dict[str, Floats]:
     """Return the values of the design `full` in the task's primary metric."""
     names, repetitions = sorted(set(units)), range(len(answers.scores(answers.planned[0], ())))
 
@@ -362,7 +340,7 @@ def _game_metrics(task: Task, answers: _Answers, levels: tuple[Level, ...], unit
     return game_metrics(levels, game(true_aids), game(inert_aids))
 
 
-def _measure_followed(task: Task, book: AidBook, answers: _Answers, level: Level) -> tuple[Floats, Floats, Floats]:
+def _measure_followed(task: Task, book: AidBook, answers: Answers, level: Level) -> tuple[Floats, Floats, Floats]:
     """Return three shares of answers (E,), with NaN for examples without a false aid.
 
     The first share counts answers with the false aid that are nearer to its target than to the truth. The second counts
@@ -377,9 +355,9 @@ def _measure_followed(task: Task, book: AidBook, answers: _Answers, level: Level
             continue
         parts: list[float] = []
         for condition in ((Aid(level, "false"),), ()):
-            samples = answers.scores(each, condition)
-            others = [Scored(replace(each.example, target=target), sample.prediction) for sample in samples]
-            nearer = task.statistics(others).scores()[answers.name] - [s.scores[answers.name] for s in samples]
+            changed = replace(each.example, target=target)
+            others = [Scored(changed, sample.prediction) for sample in answers.scores(each, condition)]
+            nearer = task.statistics(others).scores()[task.sample_score] - answers.each_score(each, condition)
             parts += [float(np.mean(nearer > 0)), float(np.mean(nearer < 0))]
         rows.append((parts[0], parts[1], parts[2]))
     follows, kept, plain = np.array(rows).T

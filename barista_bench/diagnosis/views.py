@@ -6,58 +6,60 @@ examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from barista_bench.aids.levels import Aid, View
 from barista_bench.aids.texts import AidBook
 from barista_bench.core.resampling import SCORE
-from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Example, Scored, Task
 from barista_bench.diagnosis.conditions import Condition, PlannedExample, true_aids
 from barista_bench.diagnosis.estimates import UnitMeans, estimate_of
-from barista_bench.diagnosis.records import ComparedMeans, MeasuredEstimate
+from barista_bench.diagnosis.records import ComparedMeans
 from barista_bench.runs.score.samples import ScoredSample
 
-Samples = Callable[[PlannedExample, Condition], Sequence[ScoredSample]]
 
-
-class Means(NamedTuple):
-    """The interface that gives mean sample scores."""
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers by condition, example and repetition. Only examples with an answer in every condition are included."""
 
     task: Task
-    samples: Samples
+    planned: list[PlannedExample]
+    samples: Mapping[Condition, Mapping[str, Sequence[ScoredSample]]]
+
+    def scores(self, planned: PlannedExample, condition: Condition) -> list[ScoredSample]:
+        return list(self.samples[condition][planned.example.example_id])
+
+    def each_score(self, planned: PlannedExample, condition: Condition) -> list[float]:
+        """Return the sample score of each repetition."""
+        return [sample.scores[self.task.sample_score] for sample in self.scores(planned, condition)]
 
     def score(self, planned: PlannedExample, condition: Condition, asked: Example | None = None) -> float:
-        """Return the mean score of an example's answers over repetitions.
-
-        `asked` is the question in the answers' view.
-        """
-        samples = self.samples(planned, condition)
+        """Return the mean sample score over repetitions. `asked` is the question in the answers' view."""
         if asked is None:
-            return float(np.mean([sample.scores[self.task.sample_score] for sample in samples]))
-        scored = [Scored(asked, sample.prediction) for sample in samples]
+            return float(np.mean(self.each_score(planned, condition)))
+        scored = [Scored(asked, sample.prediction) for sample in self.scores(planned, condition)]
         return float(np.mean(self.task.statistics(scored).scores()[self.task.sample_score]))
 
 
-def compared_views(book: AidBook, means: Means, planned: Sequence[PlannedExample]) -> list[ComparedMeans]:
+def compared_views(book: AidBook, answers: Answers) -> list[ComparedMeans]:
     """Compare each view with the plain answers to the same questions.
 
     Mirrored and reversed questions are split into questions whose answer changes and questions whose answer must not
     change.
     """
     found = []
-    for view in dict.fromkeys(view for each in planned for view in each.views):
+    for view in dict.fromkeys(view for each in answers.planned for view in each.views):
         groups: dict[bool, list[tuple[str, float, float]]] = {}
-        for each in planned:
+        for each in answers.planned:
             viewed = book.viewed(each.example, view) if view in each.views else None
             if viewed is None:
                 continue
             changes = viewed.example.target != each.example.target
-            row = (means.task.resampling_unit(each.example), means.score(each, ()))
-            groups.setdefault(changes, []).append((*row, means.score(each, (view,), viewed.example)))
+            row = (answers.task.resampling_unit(each.example), answers.score(each, ()))
+            groups.setdefault(changes, []).append((*row, answers.score(each, (view,), viewed.example)))
         found += [_compared(_name(view, changes), groups[changes]) for changes in sorted(groups, reverse=True)]
     return found
 
@@ -68,13 +70,13 @@ def _name(view: View, changes: bool) -> str:
     return view if changes else f"{view}, same answer"
 
 
-def compared_own(means: Means, planned: Sequence[PlannedExample]) -> list[ComparedMeans]:
+def compared_own(answers: Answers) -> list[ComparedMeans]:
     """Compare each aid with the model's own answers with the true aid."""
     aids: dict[Aid, list[tuple[str, float, float]]] = {}
-    for each in planned:
+    for each in answers.planned:
         for aid in each.own:
-            unit = means.task.resampling_unit(each.example)
-            scores = means.score(each, true_aids([aid.level])), means.score(each, (aid,))
+            unit = answers.task.resampling_unit(each.example)
+            scores = answers.score(each, true_aids([aid.level])), answers.score(each, (aid,))
             aids.setdefault(aid, []).append((unit, *scores))
     return [_compared(f"own {aid.level}", rows) for aid, rows in aids.items()]
 
@@ -84,13 +86,10 @@ def _compared(name: str, rows: Sequence[tuple[str, float, float]]) -> ComparedMe
     first, second = (np.array([row[place] for row in rows]) for place in (1, 2))
     means = UnitMeans(units)
 
-    def measured(values: Floats, **bounds: object) -> MeasuredEstimate:
-        return MeasuredEstimate.of(estimate_of(means.mean(values), **bounds))  # type: ignore[arg-type]
-
     return ComparedMeans(
         name=name,
         examples=len(rows),
-        before=measured(first, bounds=SCORE),
-        after=measured(second, bounds=SCORE),
-        change=measured(second - first),
+        before=estimate_of(means.mean(first), SCORE),
+        after=estimate_of(means.mean(second), SCORE),
+        change=estimate_of(means.mean(second - first)),
     )

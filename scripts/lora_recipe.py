@@ -6,10 +6,12 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import datasets
+import pyarrow.parquet as pq
 from peft import LoraConfig
 from transformers import AutoModelForImageTextToText, Trainer, TrainerCallback, TrainerState, set_seed
 from transformers.trainer import TRAINER_STATE_NAME
@@ -18,6 +20,7 @@ from transformers.trainer_utils import get_last_checkpoint
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
 from barista_bench.errors import BaristaError
 from barista_bench.models.local.processors import load_processor
+from barista_bench.training.exporting import PARQUET
 
 ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
@@ -33,6 +36,15 @@ def common_arguments(description: str | None, *, steps: int, learning_rate: floa
     parser.add_argument("--save-steps", type=int, default=50, help="steps between checkpoints [%(default)s]")
     parser.add_argument("--seed", type=int, default=42, help="of all that is random [%(default)s]")
     return parser
+
+
+def read_rows(exports: Sequence[Path], form: str, columns: Sequence[str]) -> datasets.Dataset:
+    """Return these columns of the rows of all exports, or exit where an export is missing or of another format."""
+    for path in exports:
+        file = path / PARQUET
+        if not file.exists() or not set(columns) <= set(pq.read_schema(file).names):
+            sys.exit(f"error: {path}: no rows to train on. Fix: write them by `barista-bench export --format {form}`")
+    return datasets.Dataset.from_parquet([str(path / PARQUET) for path in exports], columns=list(columns))
 
 
 def train_once(

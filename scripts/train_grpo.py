@@ -18,22 +18,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import datasets
 import torch
-from lora_recipe import common_arguments, train_once
+from lora_recipe import common_arguments, read_rows, train_once
 from transformers import Trainer
 from trl import GRPOConfig, GRPOTrainer
 
 from barista_bench.errors import BaristaError
 from barista_bench.rewards import TaskReward, task_reward
-from barista_bench.training.exporting import PARQUET
 from barista_bench.training.reward_rows import REFERENCE, read_reference
 from barista_bench.training.task_rewards import LOGGED
 
 
 def main(words: Sequence[str] | None = None, reward_of: Callable[..., TaskReward] = task_reward) -> None:
     args = _arguments(words)
-    rows = datasets.Dataset.from_parquet([str(path / PARQUET) for path in args.exports])
+    rows = read_rows(args.exports, "prompts", ["images", "prompt", REFERENCE])
     try:
         tasks = dict.fromkeys((each.benchmark, each.task) for each in map(read_reference, rows[REFERENCE]))
         # TRL leaves out the rewards of other tasks than a row's.
@@ -44,9 +42,8 @@ def main(words: Sequence[str] | None = None, reward_of: Callable[..., TaskReward
 
     def make_trainer(**parts: Any) -> Trainer:  # noqa: ANN401
         parts["processing_class"].tokenizer.padding_side = "left"
-        rows_of_prompts = rows.select_columns(["images", "prompt", REFERENCE])
         config = _config(args, checkpoints)
-        return GRPOTrainer(reward_funcs=list(rewards), args=config, train_dataset=rows_of_prompts, **parts)
+        return GRPOTrainer(reward_funcs=list(rewards), args=config, train_dataset=rows, **parts)
 
     history = train_once(args, checkpoints, make_trainer)
     parts = [f"{reward.__name__}/{part}" for reward in rewards for part in LOGGED]

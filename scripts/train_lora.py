@@ -18,14 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import datasets
 import matplotlib.pyplot as plt
 import torch
-from lora_recipe import common_arguments, train_once
+from lora_recipe import common_arguments, read_rows, train_once
 from transformers import Trainer
 from trl import SFTConfig, SFTTrainer
-
-from barista_bench.training.exporting import PARQUET
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -33,8 +30,7 @@ def main(words: Sequence[str] | None = None) -> None:
     checkpoints = args.out / "checkpoints"
 
     def make_trainer(**parts: Any) -> Trainer:  # noqa: ANN401
-        rows = datasets.Dataset.from_parquet([str(path / PARQUET) for path in args.exports])
-        chats = rows.select_columns(["images", "prompt", "completion"])  # images are decoded batch by batch
+        chats = read_rows(args.exports, "chat", ["images", "prompt", "completion"])  # images are decoded batch by batch
         return SFTTrainer(args=_config(args, checkpoints), train_dataset=chats, **parts)
 
     history = train_once(args, checkpoints, make_trainer)

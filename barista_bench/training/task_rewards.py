@@ -12,9 +12,9 @@
 * `earned` replaces `score` in the mean. The two differ only if answers without a look at the video score. With the F1
   of choices, naming all choices earns 0, the right answer earns 1, and other answers earn in proportion. With the
   recall of relations and the F1 of steps (which later steps overwrite), an answer with more entries than the reference
-  earns less in proportion. With the F1 of steps and with masks, an answer earns what it scores above the row's `floor`.
-  In EgoCoT, a right answer earns the fraction of expected facts that the claims of its rationale name. It earns 0 if
-  the evidence contradicts a claim. A lucky letter without reasons earns nothing.
+  earns less in proportion. In EgoCoT, a right answer counts as the fraction of expected facts that the claims of its
+  rationale name, and as 0 if the evidence contradicts a claim. A lucky letter without reasons earns nothing.
+  In EgoCoT, and with the F1 of steps and with masks, an answer earns what it scores above the row's `floor`.
 
 No part needs a judge, and no part depends on other answers of the batch.
 """
@@ -31,6 +31,7 @@ import numpy as np
 
 from barista_bench.benchmarks import task_class
 from barista_bench.benchmarks.egocot.cot import Cot
+from barista_bench.benchmarks.egocot.items import CotAnswer
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import guard, note_fault
 from barista_bench.core.task import Example, Json, Prediction, Scored, Task
@@ -164,10 +165,15 @@ class TaskReward:
 
 
 def floors_of(task: Task, examples: Sequence[Example]) -> list[float]:
-    """Return the best score that a reference of another video gets for each of N examples.
+    """Return what each of N examples pays without a look at the video. Answers earn what they score above it.
 
-    Answers earn what they score above it (`write_reference`). 0 for tasks with a single right answer.
+    It is the best score of a reference of another video. In EgoCoT, it is the fraction of expected facts that the
+    prompt itself names. It is 0 for other tasks with a single right answer.
     """
+    if isinstance(task, Cot):
+        echoes = [CotAnswer("", task.prompt(example, BoxFormat()).as_text()) for example in examples]
+        pairs = zip(examples, echoes, strict=True)
+        return [(task.has_answer(e) and task.check(e, Prediction(echo.write())).recall) or 0.0 for e, echo in pairs]
     if task.sample_score not in _COPIED:
         return [0.0] * len(examples)
     others = [example for example in examples[:: -(-len(examples) // _COPIES)] if task.has_answer(example)]
@@ -229,7 +235,7 @@ def _parts_of(task: Task, sample: Scored, score: float, answer: str, floor: floa
         "format": float(prediction is not None and not prediction.dropped and _is_bare(task, sample.example, answer)),
         "parsed": float(prediction is not None),
         "score": score,
-        "earned": _grounded(task, sample) if isinstance(task, Cot) else _earned(task, sample, score, floor),
+        "earned": _earned(task, sample, _grounded(task, sample) if isinstance(task, Cot) else score, floor),
     }
 
 

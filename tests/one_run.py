@@ -6,7 +6,7 @@ from pathlib import Path
 from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
-from barista_bench.runs.ask.session import Session
+from barista_bench.runs.log.sessions import Session
 
 
 def run(data: str | Path, folder: str | Path, **settings: object) -> Session:

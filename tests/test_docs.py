@@ -196,7 +196,7 @@ def test_the_trail_of_the_design_leads_to_files_that_define_what_it_names() -> N
         for name in re.findall(r"`([\w/]+\.\w+)`", row):
             if Path(name).suffix in {".py", ".js", ".ts", ".yaml", ".cfg"}:
                 assert [path for path in files if f"/{path}".endswith(f"/{name}")], (name, row)
-        places = [*re.findall(r"`([\w/]+\.py)`(?: \(|: )((?:`[\w.]+`(?:, )?)+)", row)]
+        places = [*re.findall(r"`([\w/]+\.py)`\*?(?: \(|: )((?:`[\w.]+`(?:, )?)+)", row)]
         places += [(file, name) for name, file in re.findall(r"(`[\w.]+`) \(`([\w/]+\.py)`\)", row)]
         for file, names in places:
             (source,) = (

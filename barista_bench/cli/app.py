@@ -24,7 +24,7 @@ from barista_bench.version import __version__
 
 if TYPE_CHECKING:
     from barista_bench.core.boxes import BoxFormat
-    from barista_bench.runs.ask.session import AskCounts
+    from barista_bench.runs.log.sessions import AskCounts
     from barista_bench.runs.score.scoring import ScoredRun
 
 

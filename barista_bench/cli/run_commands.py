@@ -23,7 +23,7 @@ from barista_bench.runs.ask.watching import WatchConfig
 from barista_bench.runs.score.results import summary_line
 
 if TYPE_CHECKING:
-    from barista_bench.runs.ask.session import Session
+    from barista_bench.runs.log.sessions import Session
 
 
 @app.command()

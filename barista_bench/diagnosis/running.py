@@ -56,8 +56,8 @@ from barista_bench.runs.ask.aiding import NEEDS_VIDEO, own_boxes
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import estimate, open_model, run_config
-from barista_bench.runs.ask.session import Session
 from barista_bench.runs.ask.shard import Shard
+from barista_bench.runs.log.sessions import Session
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import score

@@ -34,10 +34,10 @@ from barista_bench.judging.released_verdicts import (
 )
 from barista_bench.judging.scoring import read_judged_run
 from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.log.sessions import session_seconds
 from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.samples import ReadRun, ScoredSample, read_samples
 from barista_bench.runs.score.scoring import read_scored
-from barista_bench.runs.score.sessions import session_seconds
 
 JUDGED_TASKS = frozenset({"referring", "temporal_vqa"})
 BOX_TASKS = frozenset({"grounding", "hand_object", "referring"})

@@ -43,9 +43,9 @@ from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.cluster_model import ClusterModel
 from barista_bench.runs.ask.config import check_settings
 from barista_bench.runs.ask.replies import ReadReply, RepeatedPrompt, TokensToLog, Unusable, ask, keys_of_repetitions
-from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.inputs import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
+from barista_bench.runs.log.sessions import AskCounts
 from barista_bench.runs.run_folder import JUDGE_FILE, JUDGES
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.version import __version__

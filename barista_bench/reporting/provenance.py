@@ -11,9 +11,9 @@ from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core.model_names import describe_model
 from barista_bench.reporting.leaderboard import TaskStanding
 from barista_bench.runs.described import SHORT
+from barista_bench.runs.log.sessions import session_dates
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.runs.score.sessions import session_dates
 from barista_bench.tables import Row, Table, number, number_columns, text_columns, words
 
 

@@ -11,8 +11,8 @@ from barista_bench.core.example import content_seed
 from barista_bench.data.dataset import open_examples
 from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import runner
-from barista_bench.runs.ask.session import Session
 from barista_bench.runs.decide import order
+from barista_bench.runs.log.sessions import Session
 
 TASK = "referring"
 

@@ -57,9 +57,9 @@ from barista_bench.generate.writing.item_plans import (
 from barista_bench.models import Model, reads_text_alone
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.replies import Content, PendingReply, ask_in_rounds
-from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.inputs import digest, plain_json
 from barista_bench.runs.log.sample_log import SampleLog
+from barista_bench.runs.log.sessions import AskCounts
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
 

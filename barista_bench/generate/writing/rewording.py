@@ -37,9 +37,9 @@ from barista_bench.generate.writing.config import RewordConfig
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.replies import PendingReply, Unusable, ask_in_rounds, keys_of_repetitions, read_object
-from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.inputs import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
+from barista_bench.runs.log.sessions import AskCounts
 from barista_bench.scene_graph.domain import load_domain
 
 REPLIES_FILE, WORDINGS_FILE, PROVENANCE_FILE = "replies.jsonl", "wordings.jsonl", "provenance.json"

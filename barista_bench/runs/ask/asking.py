@@ -31,11 +31,11 @@ from barista_bench.models.base import sees_videos, sends_files
 from barista_bench.runs.ask.answers import Spending, answer_each, answer_fields, answer_status, with_steps
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.prefetch import decode_ahead
-from barista_bench.runs.ask.session import Session
 from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.decide.stopping import Stopping
 from barista_bench.runs.log.inputs import AskedInput, asks_in_steps, sample_keys, sample_seed
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
+from barista_bench.runs.log.sessions import Session
 from barista_bench.runs.log_reader import StepLog, finished_samples
 
 AHEAD_BYTES = 1024 * 2**20

@@ -19,9 +19,9 @@ from barista_bench.core.example import Status, content_seed
 from barista_bench.core.prompt import Prompt
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
 from barista_bench.runs.ask.answers import Spending, answer_each, answer_fields, answer_status
-from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, logged_logprobs
+from barista_bench.runs.log.sessions import AskCounts
 
 MAX_REPLY = 100_000
 """Maximum characters of a reply that are read. An honest reply has a few hundred."""

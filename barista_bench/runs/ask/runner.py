@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -32,7 +30,6 @@ from barista_bench.runs.ask.catalog import (
 )
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks
-from barista_bench.runs.ask.session import Session
 from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.ask.shots import fingerprinted, with_shots
 from barista_bench.runs.data_location import data_location
@@ -41,6 +38,7 @@ from barista_bench.runs.decide.opening import WatchedRun, open_contest
 from barista_bench.runs.decide.stopping import Stopping
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
 from barista_bench.runs.log.sample_log import SampleLog, find_running_elsewhere, log_files
+from barista_bench.runs.log.sessions import Session
 from barista_bench.runs.log_reader import StepLog, answers_only, read_steps, step_files
 from barista_bench.runs.run_folder import OpenedTask, claim, package_versions, run_description
 
@@ -112,13 +110,9 @@ def run_config(
         finally:
             asker.clock.add("total", time.perf_counter() - started)
             asker.distribute_seconds(task_runs)
-            ended = datetime.now(UTC).isoformat(timespec="seconds")
             for task_run in task_runs:
                 task_run.session.batch_check = getattr(model, "batch_check", None)
-                with shard.file(task_run.folder, "sessions").open("a", encoding="utf-8") as file:
-                    # Start a new line even if the last line was truncated.
-                    line = json.dumps({**asdict(task_run.session), "ended": ended})
-                    file.write(("" if file.tell() == 0 else "\n") + line)
+                task_run.session.append_to(shard.file(task_run.folder, "sessions"))
     total = Session()
     for task_run in task_runs:
         total.add(task_run.session)

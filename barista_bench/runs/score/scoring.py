@@ -24,6 +24,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
 from barista_bench.runs.described import ModelInfo, Prices
+from barista_bench.runs.log.sessions import session_seconds
 from barista_bench.runs.run_folder import CONFIG_FILE, Location, OpenedTask, other_options
 from barista_bench.runs.score.box_fit import box_fit
 from barista_bench.runs.score.costs import costs_of, token_sums
@@ -55,7 +56,6 @@ from barista_bench.runs.score.samples import (
     metric_value,
     read_samples,
 )
-from barista_bench.runs.score.sessions import session_seconds
 from barista_bench.runs.score.stopping import StoppedRun, read_decision
 from barista_bench.version import __version__
 

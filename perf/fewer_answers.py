@@ -190,11 +190,11 @@ def golden_rows(folder: Path, count: int) -> Iterator[tuple[str, Callable[[np.ra
         sets: dict[str, dict[str, tuple[float, float, float]]] = defaultdict(dict)
         for line in (folder / "answers" / f"{file}.jsonl").read_text().splitlines():
             record = json.loads(line)
-            sets[record["set"]][record["example_id"]] = terms_of(record.get("metrics") or {})
+            sets[record["set"]][record["example_id"]] = terms_of(record.get("figures") or {})
         first_set = next(iter(sets.values()))
         alike = {name: answers for name, answers in sets.items() if answers.keys() == first_set.keys()}
         for one, two in list(combinations(alike, 2))[:: max(1, len(alike) * (len(alike) - 1) // 8)]:
-            # An answer that the released code refused has no metrics: it lists nothing.
+            # An answer that the released code refused has no figures: it lists nothing.
             truths = {key: max(answers[key][2] for answers in alike.values()) for key in first_set}
             own, other = (
                 np.array([(part, whole or truths[key]) for key, (part, whole, _) in sorted(alike[name].items())])

@@ -47,9 +47,9 @@ class Runs(dict[tuple[str, str], ScoredRun]):
         return self[key]
 
 
-def write_videos(root: Path) -> None:
-    """Nine videos of 40 frames, three of each preparation."""
-    for index, preparation in enumerate(("capsule", "portafilter", "fully automatic") * 3):
+def write_videos(root: Path, rounds: int = 3) -> None:
+    """Videos of 40 frames, `rounds` of each preparation."""
+    for index, preparation in enumerate(("capsule", "portafilter", "fully automatic") * rounds):
         content = document(preparation)
         content["relations"][1] = relation(CUP, MACHINE, "position", "under", (9, 40))
         content["attributes"][2]["image_ranges"] = [span(10, 30)]

@@ -24,7 +24,7 @@ from barista_bench.runs.score.results import summary_line
 from barista_bench.runs.score.scoring import split_stopped
 
 if TYPE_CHECKING:
-    from barista_bench.stats import AnswerAgreement, Comparison
+    from barista_bench.stats import AnswerAgreement, Comparison, GuessComparison
 
 
 Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
@@ -170,6 +170,30 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
             echo(str(error))
 
 
+@app.command("compare contamination")
+def contamination(
+    public: Annotated[Path, typer.Argument(help="Folder of runs on the published set: text_only:MODEL and prior.")],
+    private: Annotated[Path, typer.Argument(help="Folder of the same runs on the private set.")],
+    json: Json = False,
+) -> None:
+    """Check whether a model guesses better on a published set than on a private set of other videos.
+
+    Without images, a model's advantage over prior should be equal on both sets.
+    """
+    from barista_bench.stats import compare_guesses
+
+    with (
+        exit_on_error(),
+        scored_runs([public], None, None, None) as on_public,
+        scored_runs([private], None, None, None) as on_private,
+    ):
+        found = compare_guesses(on_public, on_private)
+        if json:
+            print_json([asdict(each) | {"difference": each.difference, "interval": each.interval} for each in found])
+        for each in found:
+            print_result(guess_line(each))
+
+
 @app.command("compare all")
 def analyse(
     folders: Folders,
@@ -215,6 +239,23 @@ def comparison_line(item: Comparison) -> str:
         f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
         f"{item.examples} examples in {item.units} resampling units{few}, {item.samples} samples{extent}"
     )
+
+
+def guess_line(item: GuessComparison) -> str:
+    """Describe a model's advantages over `prior` without images in words."""
+    signed = partial(decimal, sign=True)
+    sides = [
+        f"{signed(side.difference)} on the {name} set ({side.examples} examples in {side.units} resampling units)"
+        for name, side in (("public", item.public), ("private", item.private))
+    ]
+    line = f"{item.public.task}, {item.public.name}: {item.model} without images, minus prior: {' and '.join(sides)}"
+    if item.interval is None:
+        return f"{line}; no interval of the difference: too few resampling units differ"
+    low, high = item.interval
+    verdict = "not shown to be larger on the public set"
+    if item.is_larger_on_public:
+        verdict = "LARGER on the public set: the model may have seen its answers"
+    return f"{line}; difference {signed(item.difference)} 95% [{signed(low)}, {signed(high)}], {verdict}"
 
 
 def agreement_line(row: AnswerAgreement) -> str:

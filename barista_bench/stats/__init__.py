@@ -10,6 +10,7 @@ samples, since samples of one unit resemble each other.
 
     metric_intervals(run.counted)         -> {metric: Interval}
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected
+    compare_guesses(public, private)      -> (GuessComparison, ...)  text_only against prior, on two sets
     breakdown(run, key)                   -> (BreakdownRow, ...)     breakdown_keys(run) lists the keys there are
     by_thinking(run)                      -> (ThoughtBin, ...)       empty without thoughts
     rank_agreement(runs)                  -> RankAgreement           several tasks, three models or more
@@ -57,6 +58,7 @@ from barista_bench.stats.comparison import (
     compare_pair as compare_pair,
     compare_runs as compare_runs,
 )
+from barista_bench.stats.contamination import GuessComparison as GuessComparison, compare_guesses as compare_guesses
 from barista_bench.stats.facts import (
     FactConsistency as FactConsistency,
     FormatRow as FormatRow,

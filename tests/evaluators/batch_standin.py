@@ -1,12 +1,15 @@
 """A server with a batch API, beside the stand-in of live calls.
 
-`on_call` sees (method, path, place) before and after each call, and may raise: a client that is killed there. Each
-answered line is in `paid`, so a line that is paid twice shows.
+`on_call` sees (method, path, place) before and after each call, and may raise or kill the client there. Each answered
+line is in `paid`, so a line that is paid twice shows.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 
 import httpx2
@@ -64,3 +67,28 @@ class BatchServer(httpx2.BaseTransport):
         name = f"{batch['id']}-out"
         self.files[name] = "".join(json.dumps(line) + "\n" for line in lines).encode()
         batch.update(status="completed", output_file_id=name)
+
+
+@contextmanager
+def listening(server: BatchServer) -> Iterator[str]:
+    """Serve other processes. Yields the address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = self.rfile.read(int(self.headers.get("content-length", 0)))
+            request = httpx2.Request(self.command, f"http://standin{self.path}", content=content)
+            with suppress(OSError):  # the client is gone
+                response = server.handle_request(request)
+                self.send_response(response.status_code)
+                self.send_header("content-length", str(len(response.content)))
+                self.end_headers()
+                self.wfile.write(response.content)
+
+        do_POST = do_GET
+
+        def log_message(self, *args: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as host:
+        Thread(target=host.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{host.server_port}/v1"
+        host.shutdown()

@@ -3,7 +3,9 @@
 import json
 import random
 from collections import Counter
+from multiprocessing import get_context
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import httpx2
@@ -13,12 +15,18 @@ from barista_bench.errors import BudgetError, ConfigError, ModelError
 from barista_bench.models.served import batches
 from barista_bench.models.served.model import ServedModel
 from barista_bench.runs.score.scoring import score
-from tests.evaluators.batch_standin import BatchServer
+from tests.evaluators.batch_standin import BatchServer, listening
 from tests.one_run import run
 from tests.served_standin import ServedStandIn
 
 pytestmark = pytest.mark.usefixtures("relations_answers")
 URL = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "POLL", 0)
+    monkeypatch.setattr(batches, "MOST_LINES", 10)
 
 
 @pytest.fixture
@@ -27,8 +35,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> BatchServer:
     monkeypatch.setattr(
         batches.httpx2, "Client", lambda **settings: client(transport=server, base_url=settings["base_url"])
     )
-    monkeypatch.setattr(batches, "POLL", 0)
-    monkeypatch.setattr(batches, "MOST_LINES", 10)
     return server
 
 
@@ -56,27 +62,25 @@ def test_the_same_answers_statuses_and_tokens_as_live_calls(dataset: Path, tmp_p
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_killed_at_a_random_point_of_submit_poll_and_collect(
-    dataset: Path, tmp_path: Path, server: BatchServer, seed: int
-) -> None:
-    rng = random.Random(seed)
-    kills = sorted(rng.sample(range(1, 24), 3))
+def test_killed_at_random_points_of_submit_poll_and_collect(dataset: Path, tmp_path: Path, seed: int) -> None:
+    server, rng = BatchServer(), random.Random(seed)
+    kills = [(call, rng.random() < 0.5) for call in sorted(rng.sample(range(1, 24), 3))]
+    ended = []
 
     def kill(method: str, path: str, place: str) -> None:
-        if kills and server.calls >= kills[0] and place == rng.choice(("before", "after")):
+        if kills and (server.calls, place == "after") >= kills[0]:
             kills.pop(0)
-            raise KeyboardInterrupt
+            asking.kill()
+            raise ConnectionError("the client is gone")
 
     server.on_call = kill
-    starts = 0
-    while True:
-        starts += 1
-        try:
-            ask(dataset, tmp_path / "run")
-            break
-        except KeyboardInterrupt:
-            continue
-    assert starts == 4
+    with listening(server) as url:
+        while 0 not in ended:
+            asking = get_context("fork").Process(target=ask, args=(dataset, tmp_path / "run", url))
+            asking.start()
+            asking.join()
+            ended.append(asking.exitcode)
+    assert ended == [-SIGKILL] * 3 + [0]
     assert len(answers(tmp_path / "run")) == 48
     assert len(server.paid) == 48
     assert set(server.paid.values()) == {1}

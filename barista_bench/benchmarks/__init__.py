@@ -155,8 +155,7 @@ class Benchmark:
         set_tables: makes the counterparts of the paper's tables and figures that describe a set, from the set's
             examples by task. The result is empty if no table applies to the given tasks.
         compares_sets: True if these tables compare runs over different example sets, such as sets with other frame
-            counts. Otherwise each set has separate tables.
-        compares_options: True if these tables compare runs with different options, because each row names them.
+            counts, and runs with different options. Otherwise each set and each choice of options has separate tables.
         submission: writes the file for the benchmark's leaderboard from one run's samples, and returns the file's path.
             Raises DataError for unsuitable samples.
     """
@@ -180,7 +179,6 @@ class Benchmark:
     extra_table_tasks: tuple[tuple[str, str], ...] = ()
     set_tables: Callable[[Mapping[str, Sequence[Example]]], Sequence[Table]] | None = None
     compares_sets: bool = False
-    compares_options: bool = False
     submission: Callable[[Sequence[Scored], Path], Path] | None = None
 
     def published_split(self, split: str) -> str:

@@ -237,11 +237,8 @@ def _papers(sections: Sequence[Section], judged_runs: JudgedRuns) -> Iterator[Pa
     records: dict[tuple[str, str], list[Comparability]] = {}
     for section in sections:
         record = section.runs[0].results.comparability
-        benchmark = BENCHMARKS.get(record.benchmark)
-        if benchmark and benchmark.compares_sets:
-            record = record.model_copy(update={"split": "", "limit": None, "content_hash": ""})
-        if benchmark and benchmark.compares_options:
-            record = record.model_copy(update={"options": {}})
+        if record.benchmark in BENCHMARKS and BENCHMARKS[record.benchmark].compares_sets:
+            record = record.model_copy(update={"split": "", "limit": None, "content_hash": "", "options": {}})
         records_of_task = records.setdefault((record.benchmark, record.task), [])
         records_of_task += [] if record in records_of_task else [record]
         parts.setdefault((record.benchmark, records_of_task.index(record)), []).append(section)

@@ -34,7 +34,6 @@ BENCHMARK = Benchmark(
     open_release=open_release,
     formats={"handyvqa": read_outputs, "handyvqa_rvos": read_mask_outputs},
     compares_sets=True,
-    compares_options=True,
     paper_tables=paper_tables,
     set_tables=set_tables,
 )

@@ -58,7 +58,7 @@ def compared_views(book: AidBook, means: Means, planned: Sequence[PlannedExample
             changes = viewed.example.target != each.example.target
             row = (means.task.resampling_unit(each.example), means.score(each, ()))
             groups.setdefault(changes, []).append((*row, means.score(each, (view,), viewed.example)))
-        found += [_compared(_name(view, changes), groups[changes]) for changes in sorted(groups, reverse=True)]
+        found += [compare_scores(_name(view, changes), groups[changes]) for changes in sorted(groups, reverse=True)]
     return found
 
 
@@ -76,10 +76,11 @@ def compared_own(means: Means, planned: Sequence[PlannedExample]) -> list[Compar
             unit = means.task.resampling_unit(each.example)
             scores = means.score(each, true([aid.level])), means.score(each, (aid,))
             aids.setdefault(aid, []).append((unit, *scores))
-    return [_compared(f"own {aid.level}", rows) for aid, rows in aids.items()]
+    return [compare_scores(f"own {aid.level}", rows) for aid, rows in aids.items()]
 
 
-def _compared(name: str, rows: Sequence[tuple[str, float, float]]) -> Compared:
+def compare_scores(name: str, rows: Sequence[tuple[str, float, float]]) -> Compared:
+    """Compare the scores of examples, given as (unit, score before, score after)."""
     units = [unit for unit, _, _ in rows]
     first, second = (np.array([row[place] for row in rows]) for place in (1, 2))
     means = UnitMeans(units)

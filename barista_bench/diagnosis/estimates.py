@@ -67,6 +67,16 @@ class Estimate(Strict):
         return f"{format_short(self.value)} [{format_short(self.low)}, {format_short(self.high)}]"
 
     @property
+    def as_change(self) -> str:
+        """Describe a change of the score: "rises by .21 [.15, .27]", "falls by .03 [-.01, .07]"."""
+        if self.value is None or abs(self.value) < 0.005:
+            return f"changes by {self.in_words}"
+        if self.value > 0 or self.low is None or self.high is None:
+            return f"rises by {self.in_words}"
+        lost = Estimate(value=-self.value, low=-self.high, high=-self.low, p=self.p)
+        return f"falls by {lost.in_words}"
+
+    @property
     def cell(self) -> Ranged | float | None:
         if self.value is None or self.low is None or self.high is None:
             return self.value

@@ -206,19 +206,16 @@ def _values(diagnosis: Diagnosis, level: Level) -> Floats:
 
 def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
     """Return the findings of a diagnosis as sentences. `adjusted` comes from `adjusted_p_values`."""
-    d = diagnosis
-    what = " by word overlap" if d.by_words else ""
-    missing = None if d.plain.value is None else 1 - d.plain.value
-    found = [f"{d.model} misses {format_short(missing)} of {d.task}{what}."] if missing is not None else []
+    d, found = diagnosis, _missing_sentences(diagnosis)
     if d.by_words:
         found.append("Only words are compared, and aids supply words: a model that copies them gains too.")
-    if d.plain.value is not None and d.plain.value > NOTHING_MISSING:
+    if _misses_nothing(d):
         return found
     for level in d.levels:
         found += _level_sentences(d, level, adjusted)
     if d.text.p is not None and d.text.p < ALPHA:
-        kind = "It believes any text" if d.believes_any_text else "It is affected by any text"
-        found.append(f"{kind}: inert facts change its score by {d.text.in_words}.")
+        kind = "believes any addition" if d.believes_any_text else "is affected by any addition"
+        found.append(f"It {kind}: given facts that the question does not need, its score {d.text.as_change}.")
     if d.unreadable:
         counts = ", ".join(f"{name} {sum(statuses.values())}" for name, statuses in d.unreadable.items())
         found.append(f"Answers that cannot be read, and count as wrong, by condition: {counts}.")
@@ -229,24 +226,45 @@ def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
 
 
 def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
-    """Return a sentence on the missing score and on the level with the largest share."""
-    shares = {level: abs(told.share.value or 0.0) for level, told in diagnosis.levels.items()}
-    largest = max(shares, key=lambda level: shares[level])
-    own = _level_sentences(diagnosis, largest, adjusted)
-    return " ".join([each for each in finding_sentences(diagnosis, adjusted) if each in own or " misses " in each])
+    """Return what is missing, the causes (or why none is named), and what the model does without its evidence."""
+    d, found = diagnosis, _missing_sentences(diagnosis)
+    named = [level for level in d.levels if adjusted[level] < ALPHA]
+    if _misses_nothing(d):
+        return " ".join(found)
+    if named:
+        found += [sentence for level in named for sentence in _level_sentences(d, level, adjusted)]
+    elif d.text.p is not None and d.text.p < ALPHA and d.text.high is not None and d.text.high < 0:
+        what = f"Given any facts in addition, even ones that the question does not need, its score {d.text.as_change}."
+        found += [what, "So the aids do not show which level it gets wrong."]
+    else:
+        largest = max(d.levels, key=lambda level: abs(d.levels[level].share.value or 0.0))
+        found += ["No level is a clear cause.", *_level_sentences(d, largest, adjusted)]
+    return " ".join([*found, *(each for each in _compared_sentences(d) if "hidden" in each)])
+
+
+def _misses_nothing(diagnosis: Diagnosis) -> bool:
+    return diagnosis.plain.value is not None and diagnosis.plain.value > NOTHING_MISSING
+
+
+def _missing_sentences(diagnosis: Diagnosis) -> list[str]:
+    if diagnosis.plain.value is None:
+        return []
+    what = " by word overlap" if diagnosis.by_words else ""
+    return [f"{diagnosis.model} misses {format_short(1 - diagnosis.plain.value)} of {diagnosis.task}{what}."]
 
 
 def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> list[str]:
     """Return sentences on the effect of a level's aid, and on whether the level is a cause."""
-    told, name = diagnosis.levels[level], _GIVEN[level]
-    control = "as many other pictures" if level in PICTURES else "inert text of the same length"
-    turned = f"Given {name}, {_in_words(told.gain)}; given {control}, {_in_words(told.inert)}"
-    followed = "" if told.uptake.value is None else f"; it follows false ones in {told.uptake.in_words}"
-    found = [f"{turned}{followed}."]
+    told = diagnosis.levels[level]
+    others = "other pictures" if level in PICTURES else "other facts"
+    beside = f"given as many {others}, it {told.inert.as_change}"
+    found = [f"Given {_GIVEN[level]}, its score {told.gain.as_change}; {beside}."]
+    if told.uptake.value is not None:
+        found.append(f"Given false ones, it follows them in {told.uptake.in_words} of its answers.")
     if adjusted[level] < ALPHA:
-        found.append(f"So {level} {_ARE.get(level, 'are')} a cause: {told.share.in_words} of the score.")
+        found.append(f"So {level} {_ARE.get(level, 'are')} a cause, worth {told.share.in_words} of the score.")
     elif told.is_unused:
-        found.append(f"It does not use this aid: {level} may be a cause all the same.")
+        found.append(f"It does not use this aid, so {level} may still be a cause.")
     return found
 
 
@@ -254,31 +272,24 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
     changes = {each.name: each for each in (*diagnosis.views, *diagnosis.own)}
     found = []
     for name, each in changes.items():
-        change, score = each.change.in_words, each.after.in_words
+        change = each.change.as_change
         if name == "hide_evidence":
             control = changes.get("hide_elsewhere")
-            beside = f"; with equal areas elsewhere hidden, by {control.change.in_words}" if control else ""
-            found.append(f"With its evidence hidden, its score changes by {change}{beside}.")
+            beside = f"; with equal areas elsewhere hidden, it {control.change.as_change}" if control else ""
+            found.append(f"With its evidence hidden, its score {change}{beside}.")
             if diagnosis.task in CLAIMING:
-                found.append(f"It still claims what is hidden in {score}.")
+                found.append(f"It still claims {each.after.in_words} of what is hidden.")
         elif name == "only_evidence":
-            found.append(f"With all but the evidence hidden, its score changes by {change}.")
+            found.append(f"With all but the evidence hidden, its score {change}.")
         elif name.startswith("own "):
-            found.append(f"With the {name.removeprefix('own ')} that it answered itself, not the true ones: {change}.")
+            answered = name.removeprefix("own ")
+            found.append(f"With the {answered} that it answered itself, not the true ones, its score {change}.")
         elif name in ("mirrored", "reversed"):
-            found.append(f"In {name} clips, where the answer changes too, its score changes by {change}.")
+            found.append(f"In {name} clips, where the answer changes too, its score {change}.")
         elif name.endswith(", same answer"):
             view = name.partition(",")[0]
-            found.append(f"In {view} clips, where the answer must not change, its score changes by {change}.")
+            found.append(f"In {view} clips, where the answer must not change, its score {change}.")
     return found
-
-
-def _in_words(gain: Estimate) -> str:
-    """Describe a gain as "turns right", or a loss as "turns wrong"."""
-    if gain.value is None or gain.value >= 0 or gain.low is None or gain.high is None:
-        return f"{gain.in_words} of it turns right"
-    lost = Estimate(value=-gain.value, low=-gain.high, high=-gain.low, p=gain.p)
-    return f"{lost.in_words} of it turns wrong"
 
 
 _ARE: Final[dict[Level, str]] = {"moment": "is", "zoom": "is"}
@@ -286,15 +297,15 @@ _GIVEN: Final[dict[Level, str]] = {
     "moment": "the frames that matter",
     "zoom": "the evidence in full size",
     "marks": "numbered objects",
-    "objects": "object boxes",
-    "states": "states of objects",
-    "relations": "relations",
-    "activities": "activities",
+    "objects": "true object boxes",
+    "states": "true states of objects",
+    "relations": "true relations",
+    "activities": "true activities",
 }
 
 
 def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
-    """Return a table with a row per model, task and level, and rows for the remainder and for any text."""
+    """Return a table with a row per model, task and level, and rows for the remainder and for any addition."""
     columns = (
         *text_columns("task", "model", "level"),
         *number_columns("", "share", "gain", "inert", "given first", "given last", "uptake", "examples", "p (Holm)"),
@@ -314,7 +325,7 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
         for d in diagnoses
         for name, measured, finding in (
             (d.remainder_name, d.remainder, "remainder"),
-            ("any text", d.text, _text_finding(d)),
+            ("any addition", d.text, _text_finding(d)),
         )
     ]
     rows += [
@@ -334,4 +345,4 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
 def _text_finding(diagnosis: Diagnosis) -> str:
     if diagnosis.text.p is None or diagnosis.text.p >= ALPHA:
         return ""
-    return "believes any text" if diagnosis.believes_any_text else "affected by any text"
+    return "believes any addition" if diagnosis.believes_any_text else "affected by any addition"

@@ -60,7 +60,7 @@ def compared_views(book: AidBook, answers: Answers) -> list[ComparedMeans]:
             changes = viewed.example.target != each.example.target
             row = (answers.task.resampling_unit(each.example), answers.score(each, ()))
             groups.setdefault(changes, []).append((*row, answers.score(each, (view,), viewed.example)))
-        found += [_compared(_name(view, changes), groups[changes]) for changes in sorted(groups, reverse=True)]
+        found += [compare_scores(_name(view, changes), groups[changes]) for changes in sorted(groups, reverse=True)]
     return found
 
 
@@ -78,10 +78,11 @@ def compared_own(answers: Answers) -> list[ComparedMeans]:
             unit = answers.task.resampling_unit(each.example)
             scores = answers.score(each, true_aids([aid.level])), answers.score(each, (aid,))
             aids.setdefault(aid, []).append((unit, *scores))
-    return [_compared(f"own {aid.level}", rows) for aid, rows in aids.items()]
+    return [compare_scores(f"own {aid.level}", rows) for aid, rows in aids.items()]
 
 
-def _compared(name: str, rows: Sequence[tuple[str, float, float]]) -> ComparedMeans:
+def compare_scores(name: str, rows: Sequence[tuple[str, float, float]]) -> ComparedMeans:
+    """Compare the scores of examples, given as (unit, score before, score after)."""
     units = [unit for unit, _, _ in rows]
     first, second = (np.array([row[place] for row in rows]) for place in (1, 2))
     means = UnitMeans(units)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from barista_bench.aids.levels import Level
 from barista_bench.diagnosis.records import Diagnosis, adjusted_p_values, finding_sentences, headline_sentence
-from barista_bench.tables import Column, Table
+from barista_bench.tables import Column, Table, words
 
 WIDTH = 360
 """Width of a bar in SVG units. The middle stands for 0, the ends for -1 and 1."""
@@ -33,6 +33,10 @@ class Part(NamedTuple):
     width: float
     fill: str
 
+    @property
+    def signed(self) -> str:
+        return f"{self.value:+.2f}".replace("-", "\N{MINUS SIGN}")
+
 
 class Why(NamedTuple):
     """The section's data for one model and task."""
@@ -48,8 +52,8 @@ def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
     """Return the section's data for each diagnosis, with Holm's correction over all diagnoses."""
     return tuple(
         Why(
-            heading=f"{each.model}: {each.task}",
-            facts=f"{each.examples} examples of {each.videos} videos, {each.metric}, design {each.design}",
+            heading=each.subject,
+            facts=f"{each.examples} examples of {each.videos} videos, {words(each.metric)}",
             parts=_parts(each),
             lead=headline_sentence(each, adjusted),
             sentences=tuple(finding_sentences(each, adjusted)),
@@ -70,13 +74,13 @@ def why_table(diagnoses: Sequence[Diagnosis]) -> Table:
 def _values(diagnosis: Diagnosis) -> list[tuple[str, float, str]]:
     """Return the name, value and colour of each part. Values add up to the score that is missing without aids.
 
-    The parts are each level's share, the effect of any text, and the score that is still missing with all aids.
+    The parts are each level's share, the effect of any addition, and the score that is still missing with all aids.
     """
     named: list[tuple[str, float | None, str]] = [
         (level, told.share.value, _FILLS[level]) for level, told in diagnosis.levels.items()
     ]
-    named.append(("any text", diagnosis.text.value, _TEXT))
-    named.append((diagnosis.remainder_name, diagnosis.remainder.value, _REMAINDER))
+    named.append(("any addition", diagnosis.text.value, _TEXT))
+    named.append(("still missing", diagnosis.remainder.value, _REMAINDER))
     return [(name, value, fill) for name, value, fill in named if value is not None]
 
 

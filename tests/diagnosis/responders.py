@@ -24,6 +24,7 @@ from barista_bench.diagnosis.estimates import (
     shapley_value,
     uptake_metrics,
 )
+from barista_bench.diagnosis.records import Diagnosis, LevelDiagnosis
 from barista_bench.diagnosis.single_causes import single_causes
 
 LEVELS = ("objects", "states", "relations")
@@ -88,16 +89,28 @@ class Study:
     latent: Mapping[str, np.ndarray]
 
 
-def study(responder: Responder, rng: np.random.Generator, videos: int, per_video: int) -> Study:
+def spread_over(rng: np.random.Generator, videos: int, per_video: int) -> np.ndarray:
+    """How much harder the video of each example is, in log odds."""
+    return rng.normal(0, 0.5, videos).repeat(per_video)
+
+
+def _drawn(rate: float, spread: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Which examples have a fault of this rate."""
+    if rate <= 0:
+        return np.zeros(len(spread), bool)
+    odds = np.log(rate / (1 - rate)) + spread
+    return rng.random(len(spread)) < 1 / (1 + np.exp(-odds))
+
+
+def study(
+    responder: Responder, rng: np.random.Generator, videos: int, per_video: int, spread: np.ndarray | None = None
+) -> Study:
     """The answers of one responder to all conditions."""
     count = videos * per_video
-    spread = rng.normal(0, 0.5, videos).repeat(per_video)
+    spread = spread_over(rng, videos, per_video) if spread is None else spread
 
     def drawn(rate: float) -> np.ndarray:
-        if rate <= 0:
-            return np.zeros(count, bool)
-        odds = np.log(rate / (1 - rate)) + spread
-        return rng.random(count) < 1 / (1 + np.exp(-odds))
+        return _drawn(rate, spread, rng)
 
     names = (*LEVELS, "reasoning", "both", "shared")
     rates = {**dict.fromkeys(names, 0.0), **responder.faults, "both": responder.both, "shared": responder.shared}
@@ -140,6 +153,76 @@ def study(responder: Responder, rng: np.random.Generator, videos: int, per_video
     return Study(units, true, inert, followed, kept, (true_again, inert_again), latent)
 
 
+@dataclass(frozen=True)
+class Viewer:
+    """What a responder loses in views.
+
+    Args:
+        lost: right answers that each view makes wrong.
+        graded: whether wrong answers score up to .5, as texts do.
+    """
+
+    lost: Mapping[str, float] = field(default_factory=dict)
+    graded: bool = False
+
+
+VIEWS = ("hide_evidence", "hide_elsewhere", "only_evidence", "mirrored", "mirrored, same answer")
+VIEWERS = {
+    "nothing planted": Viewer(),
+    "looks at the evidence": Viewer({"hide_evidence": 0.5}),
+    "answers from habit": Viewer({"mirrored": 0.8}),
+    "confused by any change": Viewer(dict.fromkeys(VIEWS, 0.2)),
+    "mixture": Viewer({"hide_evidence": 0.3, "hide_elsewhere": 0.05, "only_evidence": 0.1, "mirrored": 0.4}),
+    "mixture, graded": Viewer({"hide_evidence": 0.3, "only_evidence": 0.1, "mirrored": 0.4}, graded=True),
+}
+
+
+def view_study(
+    viewer: Viewer, rng: np.random.Generator, videos: int, per_video: int
+) -> dict[str, list[tuple[str, float, float]]]:
+    """The unit, the plain score and the score in the view of each example that has the view.
+
+    The evidence of one example in five cannot be hidden. Half of the references change in a mirror.
+    """
+    hard, sees = spread_over(rng, videos, per_video), spread_over(rng, videos, per_video)
+    count = len(hard)
+    latent = _drawn(0.3, hard, rng)
+
+    def scores(lost: float) -> np.ndarray:
+        wrong = np.where(rng.random(count) < 0.1, _drawn(0.3, hard, rng), latent) | _drawn(lost, sees, rng)
+        return np.where(wrong, rng.random(count) / 2 * viewer.graded, 1.0)
+
+    plain, hidden, changes = scores(0), rng.random(count) < 0.8, rng.random(count) < 0.5
+    has = dict(zip(VIEWS, (hidden, hidden, np.ones(count, bool), changes, ~changes), strict=True))
+    viewed = {view: scores(viewer.lost.get(view, 0)) for view in VIEWS}
+    return {
+        view: [(f"v{at // per_video:04}", plain[at], viewed[view][at]) for at in np.flatnonzero(has[view])]
+        for view in VIEWS
+    }
+
+
+PAIRS = {
+    "mixture, twice": ("mixture", "mixture"),
+    "objects .30, nothing planted": ("objects .30", "nothing planted"),
+    "objects .30, states .20": ("objects .30", "states .20"),
+    "mixture, uptake .6 and .3": ("mixture, uptake .6", "mixture, uptake .3"),
+    "shared .15, interaction .20": ("shared .15", "interaction .20"),
+    "tired, nothing planted": ("tired", "nothing planted"),
+    "credulous, mixture": ("credulous", "mixture"),
+}
+
+
+def pair_study(names: tuple[str, str], rng: np.random.Generator, videos: int, per_video: int) -> list[Diagnosis]:
+    """What `compared_shares` reads of the diagnoses of two responders on the same videos."""
+    spread, diagnoses = spread_over(rng, videos, per_video), []
+    for name in names:
+        metrics = metrics_of(study(SETTINGS[name], rng, videos, per_video, spread), "paths", rng)
+        shares = {level: list(metrics[f"gain {level}"] - metrics[f"inert {level}"]) for level in LEVELS}
+        levels = {level: LevelDiagnosis.model_construct(by_video=shares[level]) for level in LEVELS}
+        diagnoses.append(Diagnosis.model_construct(task="", model=name, video_ids=[], examples=0, levels=levels))
+    return diagnoses
+
+
 def truth(responder: Responder, examples: int = 400_000) -> dict[str, float]:
     """The estimands, by Monte Carlo."""
     made = study(responder, np.random.default_rng(999_999), examples // 10, 10)
@@ -155,8 +238,8 @@ def truth(responder: Responder, examples: int = 400_000) -> dict[str, float]:
     return values
 
 
-def estimated(made: Study, design: str, rng: np.random.Generator) -> Estimates:
-    """The estimates of a study by one design: `paths` looks at one order of the levels an example."""
+def metrics_of(made: Study, design: str, rng: np.random.Generator) -> Mapping[str, np.ndarray]:
+    """The values of a study by one design: `paths` looks at one order of the levels an example."""
     if design == "paths":
         orders = np.array(list(_balanced_orders(made.units, rng)))
         position = np.argsort(orders, axis=1)
@@ -167,15 +250,18 @@ def estimated(made: Study, design: str, rng: np.random.Generator) -> Estimates:
             bits = np.cumsum(np.pad(1 << orders, ((0, 0), (1, 0))), axis=1)
             return np.take_along_axis(table, code[bits], axis=1)
 
-        metrics = path_metrics(PathScores(made.units, LEVELS, position, along(made.true), along(made.inert)))
-    else:
-        means = UnitMeans(made.units)
-        games = ({told: means.mean(scores) for told, scores in game.items()} for game in (made.true, made.inert))
-        metrics = game_metrics(LEVELS, *games)
+        return path_metrics(PathScores(made.units, LEVELS, position, along(made.true), along(made.inert)))
+    means = UnitMeans(made.units)
+    games = ({told: means.mean(scores) for told, scores in game.items()} for game in (made.true, made.inert))
+    return game_metrics(LEVELS, *games)
+
+
+def estimated(made: Study, design: str, rng: np.random.Generator) -> Estimates:
+    """The estimates of a study by one design."""
     everything = SETS[-1]
     belief = belief_metric(made.units, made.true[SETS[0]], made.true[everything], made.inert[everything])
     uptakes = {level: uptake_metrics(made.units, made.followed[level], made.kept[level]) for level in LEVELS}
-    return estimates_of(LEVELS, metrics, belief, uptakes)
+    return estimates_of(LEVELS, metrics_of(made, design, rng), belief, uptakes)
 
 
 def _balanced_orders(units: tuple[str, ...], rng: np.random.Generator) -> Iterator[np.ndarray]:

@@ -72,9 +72,8 @@ def test_a_reader_that_lacks_only_objects_is_said_to_lack_them(
     assert told.inert.value is not None
     assert told.inert.value < 0.1
     assert read_diagnoses([config.out]) == [found]
-    assert any(
-        sentence.startswith("Given object boxes, 1.00 ")
-        for sentence in finding_sentences(found, *adjusted_p_values([found]))
+    assert "Given true object boxes, its score rises by 1.00" in " ".join(
+        finding_sentences(found, *adjusted_p_values([found]))
     )
 
 
@@ -112,8 +111,9 @@ def test_an_aided_run_is_told_its_aid_and_goes_on_no_leaderboard(kitchen_data: P
 def test_paths_ask_each_example_in_one_order_even_within_a_video(aids_of: Aids) -> None:
     task, examples, book = aids_of("temporal_vqa")
     planned = plan(examples, book)
-    asked = sum(map(len, ids_by_condition(planned, "paths").values()))
-    assert asked == sum(2 * len(each.order) + 1 + len(each.false) for each in planned)
+    asked = {design: sum(map(len, ids_by_condition(planned, design).values())) for design in ("paths", "full")}
+    assert asked["paths"] == sum(2 * len(each.order) + 1 + len(each.false) for each in planned)
+    assert asked["full"] == sum(2 * 2 ** len(each.order) - 1 + len(each.false) for each in planned)
     counts: dict[tuple[str, frozenset[str]], dict[tuple[str, ...], int]] = {}
     for each in planned:
         orders = counts.setdefault((each.example.video_id, frozenset(each.order)), {})
@@ -135,7 +135,7 @@ def test_a_report_says_why_a_model_fails_and_ranks_no_aided_run(
     result = CliRunner().invoke(app, ["report", str(tmp_path), "--out", str(tmp_path / "page"), "--no-compare"])
     assert result.exit_code == 0, result.output
     page = (tmp_path / "page/report.html").read_text()
-    assert "Given object boxes, 1.00" in page
+    assert "Given true object boxes, its score rises by 1.00" in page
     assert "aided:" not in page
 
 
@@ -156,7 +156,7 @@ def test_a_diagnosis_belongs_to_the_run_that_has_its_examples(
     titles = {title for texts in aided_answers(run, [config.out], 100).values() for title, _ in texts}
     assert {"Told: objects", "Answer, told objects", "Answer, told nothing"} <= titles
     page, _ = write_report([*load_results(config.out).runs, run], tmp_path / "page", compare=False)
-    assert "Given object boxes, 1.00" in page.read_text()
+    assert "Given true object boxes, its score rises by 1.00" in page.read_text()
 
 
 def test_a_dry_run_prints_the_plan_and_asks_nothing(kitchen_data: Path, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_python_diagnoses_as_the_command_does(
         kitchen_data, "reader", out=config.out, task="relations", limit=LIMIT, workers=1, design="full"
     )
     assert found.diagnoses == tuple(diagnose(config))
-    assert "Given object boxes, 1.00" in repr(found)
+    assert "Given true object boxes, its score rises by 1.00" in repr(found)
     assert "<table" in found._repr_html_()
 
 

@@ -44,8 +44,8 @@ def test_the_first_screen_says_why_and_a_sample_shows_what_was_told(chromium: Br
     with opened(chromium, written) as watched:
         page = watched.page
         page.locator("#why").wait_for()
-        assert _bottom(watched, "#why p.why") <= 860, "without scrolling"
-        assert "Given object boxes, .3" in page.locator("#why p.why").inner_text()
+        assert _bottom(watched, "#why .lead") <= 860, "without scrolling"
+        assert "Given true object boxes, its score rises by .3" in page.locator("#why .lead").inner_text()
         page.evaluate("location.hash = '#barista_relations'")
         page.locator("#count").wait_for()
         assert page.locator("#why").count() == 0

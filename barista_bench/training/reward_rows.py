@@ -28,7 +28,7 @@ class RowReference(msgspec.Struct, frozen=True, dict=True):
         version: version of the task when the row was written.
         protocol: protocol of the dataset.
         box_format: the format in which the prompt asks for boxes.
-        floor: score up to which an answer earns nothing: the best score of references of other videos.
+        floor: score up to which an answer earns nothing (`task_rewards.floors_of`).
     """
 
     example_id: str

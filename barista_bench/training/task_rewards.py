@@ -13,8 +13,8 @@
   of choices, naming all choices earns 0, the right answer earns 1, and other answers earn in proportion. With the
   recall of relations and the F1 of steps (which later steps overwrite), an answer with more entries than the reference
   earns less in proportion. In EgoCoT, a right answer counts as the fraction of expected facts that the claims of its
-  rationale name, and as 0 if the evidence contradicts a claim. A lucky letter without reasons earns nothing.
-  In EgoCoT, and with the F1 of steps and with masks, an answer earns what it scores above the row's `floor`.
+  rationale name, and as 0 if the evidence contradicts a claim. In EgoCoT, temporal scene graphs, steps and masks, an
+  answer earns what it scores above the row's `floor`.
 
 No part needs a judge, and no part depends on other answers of the batch.
 """
@@ -48,10 +48,12 @@ LOGGED = (*DEFAULT_WEIGHTS, "earned")
 """The names of all parts, in a trainer's log."""
 _LISTED = {"f1_50": "segments", "recall_at_50": "relations"}
 """Maps each score that does not count wrong entries to the name of the entries in reference and answer."""
-_COPIED = ("f1_50", "J_and_F")
+_COPIED = (*_LISTED, "J_and_F")
 """Scores that a reference of another video often has in part."""
 _COPIES = 64
 """Examples whose references are tried, at most."""
+_HIGHEST = 0.97
+"""Fraction of these references that score no more than the floor. The highest few would make most floors 1."""
 _FENCE = re.compile(r"\A```(?:json)?\n(.*)\n```\Z", re.DOTALL)
 
 
@@ -167,8 +169,8 @@ class TaskReward:
 def floors_of(task: Task, examples: Sequence[Example]) -> list[float]:
     """Return what each of N examples pays without a look at the video. Answers earn what they score above it.
 
-    It is the best score of a reference of another video. In EgoCoT, it is the fraction of expected facts that the
-    prompt itself names. It is 0 for other tasks with a single right answer.
+    It is what the best of the references of other videos score (`_HIGHEST`). In EgoCoT, it is the fraction of expected
+    facts that the prompt itself names. It is 0 for other tasks with a single right answer.
     """
     if isinstance(task, Cot):
         echoes = [CotAnswer("", task.prompt(example, BoxFormat()).as_text()) for example in examples]
@@ -182,7 +184,8 @@ def floors_of(task: Task, examples: Sequence[Example]) -> list[float]:
     for example in examples:
         answers = (text for video_id, text in copies if video_id != example.video_id)
         scores = _scores(task, [_read(task, answer, example, BoxFormat()) for answer in answers])
-        floors.append(max((score for _, score in filter(None, scores)), default=0.0))
+        counted = [_counted(task, *each) for each in scores if each]
+        floors.append(float(np.quantile(counted, _HIGHEST)) if counted else 0.0)
     return floors
 
 
@@ -235,19 +238,27 @@ def _parts_of(task: Task, sample: Scored, score: float, answer: str, floor: floa
         "format": float(prediction is not None and not prediction.dropped and _is_bare(task, sample.example, answer)),
         "parsed": float(prediction is not None),
         "score": score,
-        "earned": _earned(task, sample, _grounded(task, sample) if isinstance(task, Cot) else score, floor),
+        "earned": _earned(task, sample, score, floor),
     }
 
 
 def _earned(task: Task, sample: Scored, score: float, floor: float) -> float:
-    example, prediction = sample.example, sample.prediction
-    if prediction is not None and (entries := _LISTED.get(task.sample_score)):
-        wanted, answered = (len(cast("list[Json]", fields[entries])) for fields in (example.target, prediction.value))
-        score *= min(1.0, wanted / max(1, answered))
-    right, choices = len(task.correct_choices(example)), len(task.choices(example))
+    right, choices = len(task.correct_choices(sample.example)), len(task.choices(sample.example))
     if task.sample_score == "f1" and 0 < right < choices:
         floor = 2 * right / (right + choices)
-    return max(0.0, (score - floor) / (1 - floor)) if floor < 1 else 0.0
+    return max(0.0, (_counted(task, sample, score) - floor) / (1 - floor)) if floor < 1 else 0.0
+
+
+def _counted(task: Task, sample: Scored, score: float) -> float:
+    """Return the score without what lists and lucky letters add to it."""
+    if isinstance(task, Cot):
+        return _grounded(task, sample)
+    if sample.prediction is None or not (entries := _LISTED.get(task.sample_score)):
+        return score
+    wanted, answered = (
+        len(cast("list[Json]", fields[entries])) for fields in (sample.example.target, sample.prediction.value)
+    )
+    return score * min(1.0, wanted / max(1, answered))
 
 
 def _is_bare(task: Task, example: Example, answer: str) -> bool:

@@ -38,7 +38,7 @@ def describe_model(name: str) -> str:
 
     A checkpoint is described only as `a checkpoint`.
 
-    >>> description("prior"), description("text_only:kitchen"), description("org/model")
+    >>> describe_model("prior"), describe_model("text_only:kitchen"), describe_model("org/model")
     ('answers with what is most frequent in other videos', 'the model without pictures', 'a checkpoint')
     """
     return _DESCRIPTIONS.get(name.partition(":")[0], "a checkpoint")

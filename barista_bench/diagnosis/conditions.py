@@ -74,7 +74,7 @@ def inert_aids(levels: Iterable[Level]) -> Condition:
 def condition_name(condition: Condition) -> str:
     """Return the folder name of a condition.
 
-    >>> condition_name(()), condition_name(inert(["states", "objects"]))
+    >>> condition_name(()), condition_name(inert_aids(["states", "objects"]))
     ('none', 'objects.inert+states.inert')
     """
     return "+".join(map(_part_name, condition)) or PLAIN

@@ -141,7 +141,7 @@ class CrossJudge(msgspec.Struct, frozen=True):
 def compare_judges(metric: str, scores: MetricScores, first: str, second: str) -> JudgeComparison | None:
     """Compare two judges over the models that both judged. Return None without such models.
 
-    >>> pair = compare("m", {"a": {"x": 0.5, "y": 0.7}, "b": {"x": 0.4, "y": 0.5}}, "a", "b")
+    >>> pair = compare_judges("m", {"a": {"x": 0.5, "y": 0.7}, "b": {"x": 0.4, "y": 0.5}}, "a", "b")
     >>> pair.tau, round(pair.shift, 3), round(pair.shift_sd, 3)
     (1.0, -0.15, 0.05)
     """

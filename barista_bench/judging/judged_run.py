@@ -128,7 +128,7 @@ class JudgedRun:
 
 def judge_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
     """Return the judges' names. A folder digest distinguishes two settings of one judge."""
-    names = [(judged_run.results.dataset.task, judged_run.results.judge.name) for judged_run in judged_runs]
+    names = [(judged_run.run.task.name, judged_run.results.judge.name) for judged_run in judged_runs]
     folders: dict[tuple[str, str], set[str]] = defaultdict(set)
     for judged_run, name in zip(judged_runs, names, strict=True):
         folders[name].add(judged_run.folder.name)

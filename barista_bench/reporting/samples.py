@@ -118,7 +118,7 @@ class Sample:
 def spread_positions(count: int, most: int) -> list[int]:
     """Return `most` evenly spread positions in range(count).
 
-    >>> spread(10, 4), spread(3, 60)
+    >>> spread_positions(10, 4), spread_positions(3, 60)
     ([0, 2, 5, 7], [0, 1, 2])
     """
     return [position * count // most for position in range(most)] if most < count else list(range(count))

@@ -139,8 +139,8 @@ def test_a_judge_that_prefers_the_second_repetition(repeated: Path) -> None:
 
 def test_report_and_analysis_have_a_table(repeated: Path, tmp_path: Path) -> None:
     barista("report", repeated, "--out", tmp_path / "report", "--no-compare", "--tables")
-    (table,) = (tmp_path / "report").rglob("*repetitions.csv")
-    assert "majority" in table.read_text(encoding="utf-8")
+    tables = (tmp_path / "report").rglob("*repetitions.csv")
+    assert any("majority" in table.read_text(encoding="utf-8") for table in tables)
     barista("compare", "all", repeated, "--out", tmp_path / "analysis")
     assert "majority" in (tmp_path / "analysis/repetitions.csv").read_text(encoding="utf-8")
 

@@ -58,7 +58,7 @@ _SYNONYMS = {"start": ("start", "begin", "began"), "stop": ("stop", "end", "fini
 def word_root(word: str) -> str:
     """Return a word without its endings, by crude rules. Roots are only meant to be compared for equality.
 
-    >>> [root(word) for word in ("placing", "Place", "pressed", "presses", "putting", "cups", "closed")]
+    >>> [word_root(word) for word in ("placing", "Place", "pressed", "presses", "putting", "cups", "closed")]
     ['plac', 'plac', 'pres', 'pres', 'put', 'cup', 'clos']
     """
     word = word.casefold()

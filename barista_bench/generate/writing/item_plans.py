@@ -75,7 +75,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 def read_reply_object(text: str, kind: type[StructT]) -> StructT | Unusable:
     """Return the only object in a reply as a record.
 
-    >>> read_as('{"instruction": 3}', WrittenInstruction).why
+    >>> read_reply_object('{"instruction": 3}', WrittenInstruction).why
     'not the requested object: Expected `str`, got `int` - at `$.instruction`'
     """
     reply = read_object(text)

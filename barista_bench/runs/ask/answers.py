@@ -204,7 +204,7 @@ def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecor
 def total_or_unknown(counts: Iterable[int | None]) -> int | None:
     """Return the sum of the counts, or None if a count is unknown.
 
-    >>> total([1, 2]), total([1, None])
+    >>> total_or_unknown([1, 2]), total_or_unknown([1, None])
     (3, None)
     """
     all_counts = list(counts)

@@ -231,7 +231,7 @@ def fraction(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> F
 def adjust_p_values(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's method, in the given order.
 
-    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    >>> [round(p, 3) for p in adjust_p_values([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])

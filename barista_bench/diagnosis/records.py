@@ -17,7 +17,7 @@ from barista_bench.diagnosis.conditions import Design
 from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p_value, estimate_of, is_unused
 from barista_bench.files.reading import Line, Strict, read_model
 from barista_bench.files.writing import write_whole
-from barista_bench.tables import Ranged, Table, Value, number_columns, text_columns
+from barista_bench.tables import RangedScore, Table, Value, number_columns, text_columns
 
 DIAGNOSIS_FILE: Final = "diagnosis.json"
 NOTHING_MISSING: Final = 0.995
@@ -54,10 +54,10 @@ class MeasuredEstimate(Strict):
         return f"{_format_short(self.value)} [{_format_short(self.low)}, {_format_short(self.high)}]"
 
     @property
-    def cell(self) -> Ranged | float | None:
+    def cell(self) -> RangedScore | float | None:
         if self.value is None or self.low is None or self.high is None:
             return self.value
-        return Ranged(self.value, self.low, self.high)
+        return RangedScore(self.value, self.low, self.high)
 
 
 class LevelDiagnosis(Strict):

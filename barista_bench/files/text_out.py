@@ -87,7 +87,7 @@ def decimal(value: float, digits: int = 3, *, sign: bool = False) -> str:
 def machine_numbers(text: str, minus: str = "-") -> str:
     """Format numbers in a text for programs: without thousands separators, and with `minus` as the minus sign.
 
-    >>> for_machines("−0.042 [−0.1, 0.2]"), for_machines("−1", "$-$")
+    >>> machine_numbers("−0.042 [−0.1, 0.2]"), machine_numbers("−1", "$-$")
     ('-0.042 [-0.1, 0.2]', '$-$1')
     """
     return re.sub(rf"{MINUS}(?=[\d.])", lambda _: minus, text)

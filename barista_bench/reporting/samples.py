@@ -19,7 +19,7 @@ from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.scene_graph import Rle
-from barista_bench.stats.breakdowns import answer_failures, facts
+from barista_bench.stats.breakdowns import answer_failures, grouping_values
 from barista_bench.tables import words
 
 MAX_BOXES = 100
@@ -118,7 +118,7 @@ class Sample:
 def spread_positions(count: int, most: int) -> list[int]:
     """Return `most` evenly spread positions in range(count).
 
-    >>> spread(10, 4), spread(3, 60)
+    >>> spread_positions(10, 4), spread_positions(3, 60)
     ([0, 2, 5, 7], [0, 1, 2])
     """
     return [position * count // most for position in range(most)] if most < count else list(range(count))
@@ -184,7 +184,7 @@ def _sample(
         metadata=_named_texts(example.metadata),
         evidence=_named_texts(example.evidence),
         models=answers,
-        groups={name: groups for name, value in facts(task, example).items() if (groups := _groups(value))},
+        groups={name: groups for name, value in grouping_values(task, example).items() if (groups := _groups(value))},
     )
 
 

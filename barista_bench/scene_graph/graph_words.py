@@ -231,7 +231,7 @@ SPOKEN = {
 def spoken_form(verb: str) -> str:
     """Return a verb in the form that is written before a noun.
 
-    >>> speak("reach"), participle(speak("pick")), speak("pour")
+    >>> spoken_form("reach"), participle(spoken_form("pick")), spoken_form("pour")
     ('reach for', 'picking up', 'pour')
     """
     return SPOKEN.get(verb, verb)

@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias, TypeVar
 import msgspec
 from PIL import Image
 
-from barista_bench.benchmarks.egocot.items import SUBTASKS, clock
+from barista_bench.benchmarks.egocot.items import SUBTASKS, clock_text
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.example import Fields, content_seed
 from barista_bench.errors import DataError
@@ -75,7 +75,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 def read_reply_object(text: str, kind: type[StructT]) -> StructT | Unusable:
     """Return the only object in a reply as a record.
 
-    >>> read_as('{"instruction": 3}', WrittenInstruction).why
+    >>> read_reply_object('{"instruction": 3}', WrittenInstruction).why
     'not the requested object: Expected `str`, got `int` - at `$.instruction`'
     """
     reply = read_object(text)
@@ -121,7 +121,7 @@ class ItemPlan:
     @property
     def material(self) -> dict[str, str]:
         """Return what the writer is told."""
-        times = ", ".join(clock(frame / self.scene.fps) for frame in self.frames)
+        times = ", ".join(clock_text(frame / self.scene.fps) for frame in self.frames)
         return {"kind": self.kind, "needed": "; ".join(self.names), "others": "; ".join(self.others), "times": times}
 
     @cached_property

@@ -184,7 +184,7 @@ class XClipTowers(VideoTowers):
 def spread_indices(total: int, count: int) -> tuple[int, ...]:
     """Return `count` indices below `total` in equal steps from first to last; indices repeat if `total` is small.
 
-    >>> spread(32, 4), spread(2, 4), spread(3, 1)
+    >>> spread_indices(32, 4), spread_indices(2, 4), spread_indices(3, 1)
     ((0, 10, 20, 31), (0, 0, 0, 1), (0,))
     """
     return tuple(step * (total - 1) // max(1, count - 1) for step in range(count))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from barista_bench.errors import require_extra
 from barista_bench.files.text_out import MINUS, decimal, machine_numbers, one_line
-from barista_bench.tables import NOTHING, Cell, Drawing, Ranged, Table, to_csv, to_latex
+from barista_bench.tables import NOTHING, Cell, Drawing, RangedScore, Table, to_csv, to_latex
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,10 +130,10 @@ def _wrap(text: str, width: int) -> str:
     return "\n".join(textwrap.wrap(label(text, 3 * width), width)) or " "
 
 
-def _value(cell: Cell) -> Ranged | None:
+def _value(cell: Cell) -> RangedScore | None:
     """Return the value of a cell for drawing. Its ends are NaN without an interval."""
     value = cell.value
-    if isinstance(value, Ranged):
+    if isinstance(value, RangedScore):
         return value if all(map(math.isfinite, value)) else None
     if isinstance(value, str) and cell.bar is not None:
         value = cell.bar.value
@@ -141,7 +141,7 @@ def _value(cell: Cell) -> Ranged | None:
         number = math.nan if value is None else float(machine_numbers(value) if isinstance(value, str) else value)
     except ValueError:
         return None
-    return Ranged(number, math.nan, math.nan) if math.isfinite(number) else None
+    return RangedScore(number, math.nan, math.nan) if math.isfinite(number) else None
 
 
 def _columns(table: Table) -> list[int]:

@@ -22,7 +22,7 @@ NOTHING = "–"
 """Text for None and for numbers that are not finite."""
 
 
-class Ranged(NamedTuple):
+class RangedScore(NamedTuple):
     """A score with its 95% interval."""
 
     value: float
@@ -30,7 +30,7 @@ class Ranged(NamedTuple):
     high: float
 
 
-Value: TypeAlias = str | int | float | Ranged | None
+Value: TypeAlias = str | int | float | RangedScore | None
 """Value of a cell. None is an empty cell."""
 Query: TypeAlias = tuple[tuple[str, str], ...]
 Drawing: TypeAlias = Literal["line", "bar", "forest", "heat", "radar", "stack", "scatter"]
@@ -197,10 +197,10 @@ def words(name: str) -> str:
 def number(value: object) -> str:
     """Format a count with separators and a fraction with three digits. Other values become text.
 
-    >>> number(12345), number(0.12345), number(Ranged(-0.04, -0.1, 0.2)), number(None)
+    >>> number(12345), number(0.12345), number(RangedScore(-0.04, -0.1, 0.2)), number(None)
     ('12,345', '0.123', '−0.040', '–')
     """
-    value = float(value.value) if isinstance(value, Ranged) else value
+    value = float(value.value) if isinstance(value, RangedScore) else value
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return NOTHING
     if isinstance(value, float):
@@ -224,7 +224,7 @@ def cells(*values: Cell | Value) -> tuple[Cell, ...]:
 
 
 def _cell(value: Value) -> Cell:
-    return Cell(value, notes=(interval(value.low, value.high),) if isinstance(value, Ranged) else ())
+    return Cell(value, notes=(interval(value.low, value.high),) if isinstance(value, RangedScore) else ())
 
 
 def text_columns(*names: str) -> tuple[Column, ...]:
@@ -291,14 +291,14 @@ def _file_columns(column: Column, of_column: Sequence[Cell]) -> Iterator[tuple[s
 def _for_file(value: Value, column: Column) -> object:
     if isinstance(value, str):
         return no_formula(machine_numbers(value) if column.numeric else value)
-    return _as_finite(value.value if isinstance(value, Ranged) else value)
+    return _as_finite(value.value if isinstance(value, RangedScore) else value)
 
 
 def _as_finite(value: Value) -> object:
     """Convert a value for JSON. A score with its interval becomes a list, and a number that is not finite becomes
     None.
     """
-    if isinstance(value, Ranged):
+    if isinstance(value, RangedScore):
         return [_as_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

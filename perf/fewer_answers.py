@@ -30,7 +30,7 @@ from barista_bench.runs.ask.runner import run
 from barista_bench.runs.decide.contest import Contest, Goal, Rival
 from barista_bench.runs.decide.opening import answer_bounds, score_terms
 from barista_bench.runs.decide.order import BLOCK, AskingOrder
-from barista_bench.runs.decide.stopping import Stopping, Watched
+from barista_bench.runs.decide.stopping import Stopping, WatchedContest
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.runs.score.stopping import StoppedRun
 
@@ -55,7 +55,7 @@ class Population(NamedTuple):
         return own, other
 
 
-class Arriving(Watched):
+class Arriving(WatchedContest):
     """Answers that arrive in steps: (N,) the step at which each does, infinite for those that fail."""
 
     def __init__(self, population: Population, seed: int, arrives: Floats, fails: NDArray[np.bool_]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from barista_bench.tables import (
     Cell,
     Column,
-    Ranged,
+    RangedScore,
     Table,
     markdown_page,
     to_csv,
@@ -73,7 +73,7 @@ def test_a_column_given_by_its_name_is_numeric_where_it_holds_no_text() -> None:
 
 def test_files_for_programs_hold_numbers_as_they_are_and_people_see_them_rounded() -> None:
     third = 1 / 3
-    rows = ((12345, third, Ranged(0.5, 0.25, 1.0)), (None, float("nan"), Ranged(1.0, float("nan"), 2.0)))
+    rows = ((12345, third, RangedScore(0.5, 0.25, 1.0)), (None, float("nan"), RangedScore(1.0, float("nan"), 2.0)))
     table = Table.of("t", ("n", "x", "r"), rows, "said")
     assert to_csv(table).splitlines() == [
         "n,x,r,r notes",

@@ -94,10 +94,10 @@ def maps_to_keyframe(flows: NeighbourFlows, order: Sequence[int]) -> Iterator[Ma
         gray = grays[frame]
         back, forth = flows.flow_between(before, frame)
         origin = identity + back
-        disagreement = _lengths(back + sample(forth, origin))
+        disagreement = _lengths(back + sample_between_pixels(forth, origin))
         excess = np.maximum(disagreement - _FREE_DISAGREEMENT, 0)
-        agreement = sample(agreement, origin) * np.exp(-excess / _DISAGREEMENT)
-        positions = _correct_drift(sample(positions, origin), identity, keyframe, gray, flows.method)
+        agreement = sample_between_pixels(agreement, origin) * np.exp(-excess / _DISAGREEMENT)
+        positions = _correct_drift(sample_between_pixels(positions, origin), identity, keyframe, gray, flows.method)
         error = cv2.boxFilter(_difference(keyframe, positions, gray), -1, (7, 7))
         height, width = keyframe.shape
         x, y = positions[..., 0], positions[..., 1]
@@ -105,7 +105,7 @@ def maps_to_keyframe(flows: NeighbourFlows, order: Sequence[int]) -> Iterator[Ma
         yield MapToKeyframe(frame, positions, agreement * np.exp(-error / _GREY_ERROR) * is_inside)
 
 
-def sample(image: NDArray[np.generic], positions: Plane, *, border: int = cv2.BORDER_REPLICATE) -> Plane:
+def sample_between_pixels(image: NDArray[np.generic], positions: Plane, *, border: int = cv2.BORDER_REPLICATE) -> Plane:
     """Return the values of an image (height, width[, channels]) at positions between pixels, bilinearly."""
     return cv2.remap(image, positions, None, cv2.INTER_LINEAR, borderMode=border)
 
@@ -117,15 +117,15 @@ def _lengths(vectors: Plane) -> Plane:
 
 
 def _correct_drift(positions: Plane, identity: Plane, keyframe: Gray, gray: Gray, flow: cv2.DISOpticalFlow) -> Plane:
-    left_over = flow.calc(gray, sample(keyframe, positions), None)
-    corrected = sample(positions, identity + left_over)
+    left_over = flow.calc(gray, sample_between_pixels(keyframe, positions), None)
+    corrected = sample_between_pixels(positions, identity + left_over)
     gain = _difference(keyframe, positions, gray) - _difference(keyframe, corrected, gray)
     is_better = (cv2.boxFilter(gain, -1, (9, 9)) > _LEAST_GAIN) & (_lengths(left_over) < _MOST_CORRECTION)
     return np.where(is_better[..., None], corrected, positions)
 
 
 def _difference(keyframe: Gray, positions: Plane, gray: Gray) -> Plane:
-    return np.abs(sample(keyframe, positions).astype(np.float32) - gray)
+    return np.abs(sample_between_pixels(keyframe, positions).astype(np.float32) - gray)
 
 
 WORKING_SIDE = 640
@@ -238,7 +238,7 @@ def views_from_keyframe(working: WorkingFrames, order: range, masks: Mapping[str
     coverages = {name: working.shrink(mask.rle) for name, mask in masks.items()}
     for to_keyframe in maps_to_keyframe(working.flows, order):
         objects = {
-            name: _Crop.around(sample(mask, to_keyframe.positions, border=cv2.BORDER_CONSTANT))
+            name: _Crop.around(sample_between_pixels(mask, to_keyframe.positions, border=cv2.BORDER_CONSTANT))
             for name, mask in coverages.items()
         }
         yield KeyframeView(to_keyframe.frame, objects, np.rint(to_keyframe.confidence * 255).astype(np.uint8))

@@ -88,18 +88,18 @@ def _content_words(text: str) -> tuple[str, ...]:
     return tuple(map(stem, words))
 
 
-def overlap(answer: str, reference: str, context: str = "", question: str = "") -> Overlap:
+def word_overlap(answer: str, reference: str, context: str = "", question: str = "") -> Overlap:
     """Return the multiset overlap of content words; all values are 0 if either side has no content words.
 
     Words of `context` are also true but were not requested, so they count neither for nor against the answer. Words of
     `question` are ignored on both sides, so that repeating the question earns nothing (unless the reference has no
     other words).
 
-    >>> overlap("a red cup", "a white cup")
+    >>> word_overlap("a red cup", "a white cup")
     Overlap(precision=0.5, recall=0.5, f1=0.5)
-    >>> overlap("a white cup, part of a set", "a white cup", context="set: (cup part of set)").f1
+    >>> word_overlap("a white cup, part of a set", "a white cup", context="set: (cup part of set)").f1
     1.0
-    >>> overlap("the hand touches it", "the hand touches the lid", question="What does the hand touch?").f1
+    >>> word_overlap("the hand touches it", "the hand touches the lid", question="What does the hand touch?").f1
     0.0
     """
     reference_words = Counter(content_words(reference))

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from barista_bench.core.settings import SettingsT
 
 RARE = "Rare settings"
+ABOUT_IMAGES = {
+    *("box_format", "min_pixels", "max_pixels", "frames_as", "video_fps"),
+    *("image_format", "image_detail", "jpeg_quality"),
+}
+"""Settings of models without a meaning for commands that ask by text."""
 _ARGUMENTS, _OPTIONS = "Arguments", "Options"
 
 

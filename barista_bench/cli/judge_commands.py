@@ -1,4 +1,4 @@
-"""Commands for judges and writers: judge, compare judges, generate questions, reworded, written."""
+"""Commands for judges: judge, compare judges."""
 
 from __future__ import annotations
 
@@ -8,26 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from barista_bench.cli.app import Data, Options, Root, app, exit_on_error, exit_on_failures, scored_runs
-from barista_bench.cli.flags import flag_command, resolve_flags
+from barista_bench.cli.flags import ABOUT_IMAGES, flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.core.guarding import raise_faults
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import decimal
-from barista_bench.generate.writing.config import QuestionConfig, RewordConfig, WriteConfig
 from barista_bench.judging.config import JudgeConfig
 
 if TYPE_CHECKING:
     from barista_bench.judging.results import JudgedResults
 
-_ABOUT_IMAGES = {
-    *("box_format", "min_pixels", "max_pixels", "frames_as", "video_fps"),
-    *("image_format", "image_detail", "jpeg_quality"),
-}
 
-_NOT_ASKED = {"box_format", "threshold", "mask_threshold"}
-
-
-@flag_command(app, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES})
+@flag_command(app, JudgeConfig, positional="run", hidden={"model", *ABOUT_IMAGES})
 def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
     """Grade the free-text answers of a run with a judge. The model of the run is not called.
 
@@ -95,68 +87,6 @@ def judges(
                 )
             print_result(*text.removesuffix("\n").split("\n"))
             echo(f"wrote {out / 'judges.md'} and {out / 'judges.json'}")
-
-
-@flag_command(app, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES, name="generate questions")
-def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
-    """Let a model write the questions of temporal_vqa from the changes in a release.
-
-    As in the release, clips are drawn from all videos without questions. Usable questions are written in the release's
-    cache format, for `build`. With --protocol paper, a question must also name every change and nothing else.
-    """
-    from barista_bench.generate.writing.questions import write_questions
-
-    with exit_on_error():
-        config = resolve_flags(QuestionConfig, flags)
-        session = write_questions(config)
-    echo(
-        f"{session.written} of {session.wanted} questions written to {session.folder}, "
-        f"{session.asked} replies asked for, {session.already_done} were there before"
-    )
-    for reason in session.refusals[:20]:
-        warn(f"  left out: {reason}")
-    exit_on_failures(session, "replies")
-
-
-@flag_command(app, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES, name="generate reworded")
-def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
-    """Let a model rephrase generated items without changing the question or its answer.
-
-    Each text is checked against the template's text. A refused text is requested once more, and after a second refusal
-    the template's text stays. Accepted texts are in OUT/review.jsonl. Review them, and run `generate` again with
-    --review and the same arguments.
-    """
-    from barista_bench.generate.writing.rewording import reword as make
-
-    with exit_on_error():
-        session = make(resolve_flags(RewordConfig, flags))
-    echo(
-        f"{session.revised} of {session.items} items reworded in {session.folder}, "
-        f"{session.asked} replies asked for, {session.already_done} were there before"
-    )
-    for reason, count in session.kept_by_reason.items():
-        warn(f"  the template stays: {count} x {reason}")
-    exit_on_failures(session, "replies")
-
-
-@flag_command(app, WriteConfig, hidden=_NOT_ASKED, name="generate written")
-def write(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve_settings` checks it)
-    """Let a model write items of ToG-Bench and EgoCoT-Bench about tracked objects in videos.
-
-    The items are unverified until two people have accepted them: fill in copies of OUT/review.jsonl, and run the same
-    command again with --review for each. Run the same command again to resume.
-    """
-    from barista_bench.generate.writing.items import write_items
-
-    with exit_on_error():
-        session = write_items(resolve_flags(WriteConfig, flags))
-    echo(
-        f"{session.written} of {session.planned} items written in {session.folder}, {session.unverified} unverified, "
-        f"{session.asked} replies asked for, {session.already_done} were there before"
-    )
-    for reason, count in session.refused.items():
-        warn(f"  left out: {count} x {reason}")
-    exit_on_failures(session, "replies")
 
 
 def judged_line(results: JudgedResults) -> str:

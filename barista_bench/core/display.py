@@ -18,7 +18,7 @@ OverlayKind: TypeAlias = Literal["reference", "predicted", "given"]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedSample:
     """One sample as a judge sees it: the question, the reference from the annotations, and the answer."""
 
     question: str
@@ -140,7 +140,7 @@ class Display(ABC):
         """
         return {}
 
-    def show_to_judge(self, example: Example, prediction: Prediction) -> Judged | None:
+    def show_to_judge(self, example: Example, prediction: Prediction) -> JudgedSample | None:
         """Return the sample as a judge sees it; None for a task that no judge scores.
 
         The criteria are in `rubrics/<name>.yaml`.

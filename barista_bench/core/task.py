@@ -17,7 +17,7 @@ from barista_bench.core.display import (
     Display,
     Explanation,
     ExplanationRow,
-    Judged,
+    JudgedSample,
     Overlay,
     OverlayKind,
     Rationale,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 # Names that tasks import from here.
 __all__ = ["AnswerFailure", "Example", "Fields", "FrameRef", "Json", "ParseError", "Prediction", "Scored"]
-__all__ += ["Explanation", "ExplanationRow", "Judged", "Overlay", "OverlayKind", "Rationale", "Verdict"]
+__all__ += ["Explanation", "ExplanationRow", "JudgedSample", "Overlay", "OverlayKind", "Rationale", "Verdict"]
 __all__ += ["Display", "Question", "Scoring", "Task", "evidence_objects"]
 
 

@@ -25,7 +25,7 @@ from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import GraphOrigin, Origin, open_origin
-from barista_bench.data.plan import Plan
+from barista_bench.data.plan import PlannedSet
 from barista_bench.data.rows import FramesMode, linked_frames, question_columns, row_features, to_row
 from barista_bench.data.stored_images import JPEG_QUALITY, encode_image
 from barista_bench.data.tables import table_features, video_table
@@ -115,7 +115,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         return open_origin(self.benchmark.name, source, videos=config.videos, split_file=config.split_file)
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> PlannedSet:
         sampling = self._task.sampling.with_overrides(self.config.sampling)
         plans = self.origin.plans([(self._task, sampling)])
         if plans.empty:

@@ -36,7 +36,7 @@ from barista_bench.data.frozen import frozen_line, lines_sha256, write_frozen, w
 from barista_bench.data.hub_files import write_hub_files
 from barista_bench.data.manifest import BuiltConfig, BuiltDataset, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
-from barista_bench.data.plan import Plan, Plans, task_overrides
+from barista_bench.data.plan import PlannedSet, PlannedSets, task_overrides
 from barista_bench.data.settings import BuildSettings
 from barista_bench.errors import ConfigError, DataError, nearest_of
 from barista_bench.files.owned_folders import DATASET, FolderKind, check_target, refuse_inside, replacing_folder
@@ -115,7 +115,7 @@ def build(source: str | Path, out: str | Path | None = None, **settings: Any) ->
     return result
 
 
-def _write_released(plans: Plans, folder: Path, kind: FolderKind | None) -> None:
+def _write_released(plans: PlannedSets, folder: Path, kind: FolderKind | None) -> None:
     with replacing_folder(folder, kind) as new:
         for plan in plans.by_task.values():
             write_released(plan.task, plan.sampling, plan.examples, new)
@@ -139,7 +139,7 @@ def _plans(
     settings: BuildSettings,
     cluster: RayCluster | None,
     options: Sequence[Mapping[str, object]],
-) -> Plans:
+) -> PlannedSets:
     """Return the examples of all chosen tasks, and the split of each video."""
     sampled_tasks = []
     for (name, changes), values in zip(overrides.items(), options, strict=True):
@@ -155,7 +155,7 @@ def _plans(
 
 def _result(
     origin: Origin,
-    plans: Plans,
+    plans: PlannedSets,
     out: Path,
     configs: list[BuiltConfig],
     empty: Mapping[str, DataError],
@@ -183,7 +183,7 @@ class _Work:
     """The shared state of building all configs."""
 
     origin: Origin
-    plans: Plans
+    plans: PlannedSets
     settings: dict[str, Any]
     overrides: dict[str, dict[str, Any]]
     folder: Path
@@ -278,7 +278,7 @@ class _Work:
         return builder
 
 
-def _describe(plan: Plan) -> BuiltConfig:
+def _describe(plan: PlannedSet) -> BuiltConfig:
     return BuiltConfig(
         name=plan.task.name,
         rows=dict(plan.counts("split")),

@@ -19,7 +19,7 @@ from barista_bench.core.example import content_seed
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Task
 from barista_bench.data.frozen import lines_sha256
-from barista_bench.data.plan import Plans, plan_release, plan_tasks
+from barista_bench.data.plan import PlannedSets, plan_release, plan_tasks
 from barista_bench.data.source import open_source
 from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError, DataError, SourceError
@@ -62,7 +62,7 @@ class Origin(ABC):
     @abstractmethod
     def plans(
         self, tasks: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
-    ) -> Plans:
+    ) -> PlannedSets:
         """Sample the frozen sets of the tasks."""
 
     @abstractmethod
@@ -103,7 +103,7 @@ class GraphOrigin(Origin):
 
     def plans(
         self, tasks: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
-    ) -> Plans:
+    ) -> PlannedSets:
         pairs = [(task, sampling) for task, sampling in tasks if isinstance(task, GraphTask)]
         plans = plan_tasks(self.graph, pairs, split=self._split, num_proc=num_proc, cluster=cluster, progress=progress)
         self.splits = plans.splits
@@ -135,7 +135,7 @@ class ReleaseOrigin(Origin):
 
     def plans(
         self, tasks: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
-    ) -> Plans:
+    ) -> PlannedSets:
         return plan_release(self.release, tasks, progress=progress)
 
     def video_path(self, video_id: str) -> Path:

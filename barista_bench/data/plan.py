@@ -34,7 +34,7 @@ class NoExamples(DataError):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedSet:
     """A frozen set before its frames are added.
 
     Args:
@@ -75,7 +75,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plans:
+class PlannedSets:
     """The frozen sets of several tasks, and the problems that sampling found in the release.
 
     Args:
@@ -86,7 +86,7 @@ class Plans:
         lost_videos: ids of the videos of a scene graph that cannot be used.
     """
 
-    by_task: dict[str, Plan]
+    by_task: dict[str, PlannedSet]
     empty: dict[str, NoExamples]
     splits: dict[str, str]
     problems: tuple[Problem, ...]
@@ -194,7 +194,7 @@ def plan_tasks(
     num_proc: int = 1,
     cluster: RayCluster | None = None,
     progress: bool = False,
-) -> Plans:
+) -> PlannedSets:
     """Sample the frozen sets of several tasks.
 
     Args:
@@ -242,17 +242,19 @@ def plan_tasks(
         for name, sample in samples.items()
         if not sample.selected
     }
-    return Plans(plans, empty, splits, problems, tuple(graph.failed))
+    return PlannedSets(plans, empty, splits, problems, tuple(graph.failed))
 
 
-def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]], *, progress: bool = False) -> Plans:
+def plan_release(
+    release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]], *, progress: bool = False
+) -> PlannedSets:
     """Sample the sets of tasks whose questions come from annotation files, as `plan_tasks` does for a scene graph.
 
     Raises:
         ConfigError: a task is derived from a scene graph, an example names no split, or a sampling needs a graph.
         DataError: a sampling names a video that no task has, or an example cannot be written.
     """
-    plans: dict[str, Plan] = {}
+    plans: dict[str, PlannedSet] = {}
     empty: dict[str, NoExamples] = {}
     unmatched = {name for _, sampling in sampled_tasks for name in sampling.videos or ()}
     for task, sampling in sampled_tasks:
@@ -277,15 +279,15 @@ def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]
         refuse_unusable(examples, f"{release.root}: {name}")
         sampled = tuple(sampling.sample(examples))
         if sampled:
-            plans[task.name] = Plan(task, sampling, sampled, skipped, len(examples), content_hash(sampled))
+            plans[task.name] = PlannedSet(task, sampling, sampled, skipped, len(examples), content_hash(sampled))
         else:
             empty[task.name] = _no_examples(str(release.root), task, sampling, skipped)
     if unmatched:
         raise DataError(f"{release.root}: no question about video {min(unmatched)!r}. Fix: choose one of its videos")
-    return Plans(plans, empty, {}, tuple(release.problems))
+    return PlannedSets(plans, empty, {}, tuple(release.problems))
 
 
-def plan_task(graph: SceneGraph, task: AnyGraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
+def plan_task(graph: SceneGraph, task: AnyGraphTask, sampling: Sampling, splits: Mapping[str, str]) -> PlannedSet:
     """Sample one task's frozen set. Raises NoExamples if no candidate fits the sampling."""
     plans = plan_tasks(graph, [(task, sampling)], split=lambda *_: splits)
     if plans.empty:
@@ -335,7 +337,7 @@ def _jobs(samples: Mapping[str, _Sample]) -> list[BuildJob]:
     ]
 
 
-def _plan(sample: _Sample, built: Mapping[int, Example], splits: Mapping[str, str]) -> Plan:
+def _plan(sample: _Sample, built: Mapping[int, Example], splits: Mapping[str, str]) -> PlannedSet:
     by_id: dict[str, Example] = {}
     repeated = []
     for example in (built[position] for position in sample.order):
@@ -346,7 +348,7 @@ def _plan(sample: _Sample, built: Mapping[int, Example], splits: Mapping[str, st
             split = splits[example.video_id]
             by_id[example.example_id] = replace(example, metadata={**example.metadata, "split": split})
     sampled, skipped = tuple(by_id.values()), (*sample.skipped, *repeated)
-    return Plan(sample.task, sample.sampling, sampled, skipped, len(sample.selected), content_hash(sampled))
+    return PlannedSet(sample.task, sample.sampling, sampled, skipped, len(sample.selected), content_hash(sampled))
 
 
 def _unrecorded(task: AnyGraphTask, sampling: Sampling, lacking: Collection[Layer]) -> str:

@@ -37,7 +37,7 @@ from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, interval_we
 from barista_bench.core.statistics import Floats
 from barista_bench.diagnosis.conditions import LevelSet
 from barista_bench.files.reading import Strict
-from barista_bench.tables import Ranged
+from barista_bench.tables import RangedScore
 
 _NO_ERROR: Final = 1e-9
 BELIEF: Final = 0.1
@@ -77,10 +77,10 @@ class Estimate(Strict):
         return f"falls by {lost.in_words}"
 
     @property
-    def cell(self) -> Ranged | float | None:
+    def cell(self) -> RangedScore | float | None:
         if self.value is None or self.low is None or self.high is None:
             return self.value
-        return Ranged(self.value, self.low, self.high)
+        return RangedScore(self.value, self.low, self.high)
 
 
 class LevelEstimates(Strict):

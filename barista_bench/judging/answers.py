@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import attempt
-from barista_bench.core.task import Example, Judged, Prediction, Rationale, Task
+from barista_bench.core.task import Example, JudgedSample, Prediction, Rationale, Task
 from barista_bench.errors import ConfigError
 from barista_bench.judging.verdicts import REASONING_FORM, ReplyForm
 from barista_bench.models.base import ScriptedModel
@@ -38,7 +38,7 @@ class DistinctAnswer:
     """
 
     item: str
-    view: Judged | Rationale
+    view: JudgedSample | Rationale
     text: str
     sample: ScoredSample
 
@@ -129,11 +129,11 @@ def _distinct_answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
     return DistinctAnswer(digest(kind, asdict(view)), view, _graded_text(view), sample)
 
 
-def _judge_view(task: Task, example: Example, prediction: Prediction) -> Judged | Rationale | None:
+def _judge_view(task: Task, example: Example, prediction: Prediction) -> JudgedSample | Rationale | None:
     return task.rationale(example, prediction) if asks_for_reasons(task) else task.show_to_judge(example, prediction)
 
 
-def _graded_text(view: Judged | Rationale) -> str:
+def _graded_text(view: JudgedSample | Rationale) -> str:
     return view.reasoning if isinstance(view, Rationale) else view.answer
 
 

@@ -24,14 +24,14 @@ from barista_bench.judging.scoring import read_judged_run, read_replies
 from barista_bench.runs.decide.contest import Contest, Rival
 from barista_bench.runs.decide.opening import read_rival, rival_folder, short_label, unit_names
 from barista_bench.runs.decide.order import AskingOrder
-from barista_bench.runs.decide.stopping import Stopping, Watched
+from barista_bench.runs.decide.stopping import Stopping, WatchedContest
 from barista_bench.runs.log.sample_log import counting_records
 from barista_bench.runs.run_folder import JUDGES
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.runs.score.stopping import StoppedRun, write_decision
 
 
-class WatchedJudge(Watched):
+class WatchedJudge(WatchedContest):
     """The contest of one judged run, and the folder of its judge."""
 
     def __init__(self, contest: Contest, run: ScoredRun, folder: Path, description: JudgeDescription) -> None:

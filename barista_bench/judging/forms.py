@@ -17,7 +17,7 @@ from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.fencing import fence_material
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts, parse_prompts
 from barista_bench.core.prompt_files import load_prompts, read_prompt_set
-from barista_bench.core.task import Judged, Rationale, Task
+from barista_bench.core.task import JudgedSample, Rationale, Task
 from barista_bench.errors import ConfigError
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.rubric import Criterion, Rubric
@@ -53,7 +53,7 @@ def load_reasoning_form(task: Task, path: str | Path | None) -> PromptTexts:
 def form_prompts(
     rubric: Rubric | None,
     steps: Mapping[str, Sequence[str]],
-    view: Judged | Rationale,
+    view: JudgedSample | Rationale,
     reasoning: PromptTexts | None = None,
 ) -> dict[str, Prompt]:
     """Map each criterion to the form for one answer.
@@ -68,7 +68,7 @@ def form_prompts(
     return {each.name: form_prompt(rubric, each, steps[each.name], view) for each in rubric.criteria}
 
 
-def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judged: Judged) -> Prompt:
+def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judged: JudgedSample) -> Prompt:
     """Return G-Eval's form for one answer. Texts of the model and the dataset stand only between the markers."""
     question = rubric.question or judged.question
     fence, data = fence_material({"question": question, "reference": judged.reference, "answer": judged.answer})

@@ -36,7 +36,7 @@ _TOLERANCE = 0.001
 """Maximum difference in seconds between a rounded time and the time of its frame."""
 
 
-class Timeline:
+class MomentTimeline:
     """Converts moments to frames.
 
     Args:
@@ -112,7 +112,7 @@ class _RowGraph:
     ) -> None:
         self._video, self._rows, self._complete, self._domain = rows.videos[video_id], rows, complete, domain
         self._pictures, facts, names = _pictures(rows.source, self._video, fps)
-        self._facts, self._timeline = facts, Timeline(facts, names)
+        self._facts, self._timeline = facts, MomentTimeline(facts, names)
         self._writer = GraphWriter("table", video_id, (facts.width, facts.height), self._video.tally)
         self._ids: dict[str, str] = {}
         self._seen: dict[str, set[int]] = defaultdict(set)

@@ -28,7 +28,7 @@ _TOOLS: dict[str, Callable[[Rows, str | None], None]] = {
 }
 
 
-class Table(OpenedSource):
+class TableSource(OpenedSource):
     """A folder of annotations that also contains the videos or pictures. All rows are kept in memory."""
 
     def __init__(self, folder: Path, domain: Domain, map_name: str) -> None:
@@ -67,5 +67,5 @@ SOURCE = GraphSource(
         homepage="",
     ),
     open=_open_without_map,
-    open_mapped=Table,
+    open_mapped=TableSource,
 )

@@ -17,7 +17,7 @@ from barista_bench.core.example import Status
 from barista_bench.core.task import Prediction
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import Completion, Failure, Model
-from barista_bench.preflight.questions import Kind, Question, questions
+from barista_bench.preflight.questions import Kind, PreflightQuestion, questions
 from barista_bench.preflight.settings import PreflightConfig, is_new_kind, mark_seen
 from barista_bench.runs.ask.answers import Spending, answer_each, prices_of
 from barista_bench.runs.ask.catalog import load_model
@@ -44,10 +44,10 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class PreflightAnswer:
     """A question, its answer, and the seconds for this answer."""
 
-    question: Question
+    question: PreflightQuestion
     answer: Completion | Failure
     seconds: float = 0.0
 
@@ -90,7 +90,7 @@ def preflight(config: PreflightConfig) -> list[Finding]:
     return list(findings(answered, model.box_format, prices))
 
 
-def ask(model: Model, config: PreflightConfig, prices: Prices) -> list[Answered]:
+def ask(model: Model, config: PreflightConfig, prices: Prices) -> list[PreflightAnswer]:
     """Ask all questions within the spending limits.
 
     The first answers have at most `FIRST_LIMIT` new tokens. Questions whose answer is cut there are asked again with
@@ -98,11 +98,11 @@ def ask(model: Model, config: PreflightConfig, prices: Prices) -> list[Answered]
     """
     spending = Spending(config, prices, config.generation)
 
-    def answers(asked: Sequence[Question], limit: int) -> list[Answered]:
+    def answers(asked: Sequence[PreflightQuestion], limit: int) -> list[PreflightAnswer]:
         generation = replace(config.generation, max_new_tokens=limit)
         found = answer_each(model, [(each, each.request) for each in asked], generation, spending)
         with tqdm(found, total=len(asked), desc="preflight", unit="question", disable=None) as bar:
-            return [Answered(question, completions[0], seconds) for question, completions, seconds in bar]
+            return [PreflightAnswer(question, completions[0], seconds) for question, completions, seconds in bar]
 
     full = config.generation.max_new_tokens
     answered = answers(questions(model.box_format), min(full, FIRST_LIMIT))
@@ -111,13 +111,15 @@ def ask(model: Model, config: PreflightConfig, prices: Prices) -> list[Answered]
     return kept + (answers([each.question for each in again], full) if again else [])
 
 
-def findings(answered: Sequence[Answered], box_format: BoxFormat, prices: Prices | None = None) -> Iterator[Finding]:
+def findings(
+    answered: Sequence[PreflightAnswer], box_format: BoxFormat, prices: Prices | None = None
+) -> Iterator[Finding]:
     """Yield one finding per topic."""
     failures = [each.answer.error for each in answered if isinstance(each.answer, Failure)]
     if failures:
         found = f"{len(failures)} of {len(answered)} questions failed, first: {failures[0]}"
         yield Finding("answers", "problem", found, "see the error")
-    by_kind: dict[Kind, list[Answered]] = {}
+    by_kind: dict[Kind, list[PreflightAnswer]] = {}
     for each in answered:
         if isinstance(each.answer, Completion):
             by_kind.setdefault(each.question.kind, []).append(each)
@@ -150,19 +152,19 @@ def findings(answered: Sequence[Answered], box_format: BoxFormat, prices: Prices
     yield _cost(answered, prices or Prices())
 
 
-def _shown(topic: str, count: int, answered: Sequence[Answered], what: str, remedy: str) -> Finding:
+def _shown(topic: str, count: int, answered: Sequence[PreflightAnswer], what: str, remedy: str) -> Finding:
     is_fine = count == len(answered) > 0
     return Finding(
         topic, "ok" if is_fine else "problem", f"{count} of {len(answered)} {what}", "" if is_fine else remedy
     )
 
 
-def _right(topic: str, answered: Sequence[Answered], what: str, remedy: str) -> Finding:
+def _right(topic: str, answered: Sequence[PreflightAnswer], what: str, remedy: str) -> Finding:
     right = sum(each.is_right for each in answered)
     return _shown(topic, right, answered, f"{what} are right", remedy)
 
 
-def _boxes(answered: Sequence[Answered], box_format: BoxFormat) -> Finding:
+def _boxes(answered: Sequence[PreflightAnswer], box_format: BoxFormat) -> Finding:
     samples = []
     for each in answered:
         example = each.question.example
@@ -182,7 +184,7 @@ def _boxes(answered: Sequence[Answered], box_format: BoxFormat) -> Finding:
     return Finding("boxes", "ok", found)
 
 
-def _thoughts(answered: Sequence[Answered]) -> Iterator[Finding]:
+def _thoughts(answered: Sequence[PreflightAnswer]) -> Iterator[Finding]:
     completions = [each.answer for each in answered if isinstance(each.answer, Completion)]
     without_text = [a for a in completions if a.reasoning and not a.text.strip() and a.finish_reason == "stop"]
     if len(without_text) > len(completions) / 2:
@@ -200,7 +202,7 @@ def _thoughts(answered: Sequence[Answered]) -> Iterator[Finding]:
     yield Finding("thoughts", "ok", f"{count} of {len(completions)} answers have thoughts, split off")
 
 
-def _cost(answered: Sequence[Answered], prices: Prices) -> Finding:
+def _cost(answered: Sequence[PreflightAnswer], prices: Prices) -> Finding:
     completions = [each.answer for each in answered if isinstance(each.answer, Completion)]
     seconds = statistics.fmean(each.seconds for each in answered) if answered else 0.0
     counted = [a for a in completions if a.input_tokens is not None and a.output_tokens is not None]

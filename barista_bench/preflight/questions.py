@@ -32,7 +32,7 @@ LAST_NUMBER = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PreflightQuestion:
     """One question.
 
     `answer` is the right answer in lower case. `example` is the example behind a question about boxes.
@@ -44,12 +44,12 @@ class Question:
     example: Example | None = None
 
 
-def questions(box_format: BoxFormat) -> list[Question]:
+def questions(box_format: BoxFormat) -> list[PreflightQuestion]:
     """Return the 20 questions. Questions about boxes ask for `box_format`."""
     return [*_boxes(box_format), *_orders(), *_texts()]
 
 
-def _boxes(box_format: BoxFormat) -> Iterator[Question]:
+def _boxes(box_format: BoxFormat) -> Iterator[PreflightQuestion]:
     names, task = list(COLOURS), Grounding()
     for number, (size, box) in enumerate(_PLACES):
         colour, other = names[number % 4], names[(number + 1) % 4]
@@ -72,10 +72,10 @@ def _boxes(box_format: BoxFormat) -> Iterator[Question]:
         )
         prompt = task.prompt(example, box_format)
         request = Request(example.example_id, prompt, (picture,), inputs=example.inputs)
-        yield Question("box", request, example=example)
+        yield PreflightQuestion("box", request, example=example)
 
 
-def _orders() -> Iterator[Question]:
+def _orders() -> Iterator[PreflightQuestion]:
     """Yield questions about two ordered pictures that reveal a swap."""
     for number, (first, second, asked) in enumerate(
         (("red", "blue", 1), ("green", "yellow", 2), ("blue", "green", 1), ("yellow", "red", 2))
@@ -83,19 +83,19 @@ def _orders() -> Iterator[Question]:
         pictures = tuple(Image.new("RGB", (320, 240), COLOURS[name]) for name in (first, second))
         word = ("first", "second")[asked - 1]
         text = f"There are two pictures. Which colour is the {word} picture? Answer with one word."
-        yield Question("order", _request(f"order:{number}", text, pictures), (first, second)[asked - 1])
+        yield PreflightQuestion("order", _request(f"order:{number}", text, pictures), (first, second)[asked - 1])
 
 
-def _texts() -> Iterator[Question]:
+def _texts() -> Iterator[PreflightQuestion]:
     for number in (2, 3):
         picture = Image.new("RGB", (400, 200), "white")
         for place in range(number):
             ImageDraw.Draw(picture).ellipse((40 + 110 * place, 60, 100 + 110 * place, 120), fill="black")
         text = 'How many black dots are in the picture? Answer only with a JSON object: {"dots": NUMBER}'
-        yield Question("json", _request(f"json:{number}", text, (picture,)), str(number))
+        yield PreflightQuestion("json", _request(f"json:{number}", text, (picture,)), str(number))
     for word in ("spaces", "commas"):
         text = f"Write all whole numbers from 1 to {LAST_NUMBER}, with {word} between them, and nothing else."
-        yield Question("long", _request(f"long:{word}", text), str(LAST_NUMBER))
+        yield PreflightQuestion("long", _request(f"long:{word}", text), str(LAST_NUMBER))
     knife = Image.new("RGB", (400, 300), (235, 225, 210))
     draw = ImageDraw.Draw(knife)
     draw.rectangle((40, 200, 360, 260), fill=(150, 100, 60))
@@ -108,10 +108,10 @@ def _texts() -> Iterator[Question]:
             "Answer yes or no.",
         )
     ):
-        yield Question("refusal", _request(f"refusal:{number}", text, (knife,)), "yes")
+        yield PreflightQuestion("refusal", _request(f"refusal:{number}", text, (knife,)), "yes")
     for first, second in ((17, 25), (38, 44)):
         text = f"What is {first} + {second}? Answer with the number."
-        yield Question("plain", _request(f"plain:{first}", text), str(first + second))
+        yield PreflightQuestion("plain", _request(f"plain:{first}", text), str(first + second))
 
 
 def _request(name: str, text: str, pictures: tuple[Image.Image, ...] = ()) -> Request:

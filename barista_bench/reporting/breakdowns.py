@@ -16,7 +16,7 @@ from barista_bench.reporting.tables import MAX_ROWS, metric_cell, shorten_name
 from barista_bench.runs.score.results import Breakdown
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import BreakdownRow
-from barista_bench.stats.breakdowns import facts
+from barista_bench.stats.breakdowns import grouping_values
 from barista_bench.tables import Cell, Table, number_columns, text_columns, words
 
 
@@ -88,7 +88,7 @@ def _partition(task: Task, examples: Sequence[Example], key: str) -> frozenset[f
     """Return the parts into which a key divides the examples, without value names. Each value of a list counts."""
     parts: dict[str, set[str]] = defaultdict(set)
     for example in examples:
-        value = facts(task, example).get(key)
+        value = grouping_values(task, example).get(key)
         items = sorted(map(str, value)) if isinstance(value, list | tuple) else [str(value)]
         parts[repr(items)].add(example.example_id)
     return frozenset(map(frozenset, parts.values()))

@@ -20,7 +20,18 @@ from barista_bench.stats import (
 )
 from barista_bench.stats.baselines import KINDS
 from barista_bench.stats.repetitions import RepeatedScore
-from barista_bench.tables import Bar, Cell, Ranged, Row, Table, interval, number, number_columns, text_columns, words
+from barista_bench.tables import (
+    Bar,
+    Cell,
+    RangedScore,
+    Row,
+    Table,
+    interval,
+    number,
+    number_columns,
+    text_columns,
+    words,
+)
 
 
 def agreement_table(ranks: RankAgreement, benchmark: str = "") -> Table:
@@ -66,7 +77,7 @@ def repetitions_table(models: Sequence[tuple[str, Sequence[RepeatedScore]]], sco
             Cell(row.mean)
             if row.interval is None
             else Cell(
-                Ranged(row.mean, row.interval.low, row.interval.high),
+                RangedScore(row.mean, row.interval.low, row.interval.high),
                 notes=(interval(row.interval.low, row.interval.high),),
             ),
             row.examples,
@@ -90,7 +101,7 @@ def _thought_cell(thought_bin: ThoughtBin | None) -> Cell:
     samples = f"{row.samples} samples, {row.value} tokens"
     if metric.low is None or metric.high is None:
         return Cell(metric.mean, notes=(samples,))
-    return Cell(Ranged(metric.mean, metric.low, metric.high), notes=(interval(metric.low, metric.high), samples))
+    return Cell(RangedScore(metric.mean, metric.low, metric.high), notes=(interval(metric.low, metric.high), samples))
 
 
 def comparisons_table(pairs: Sequence[Comparison]) -> Table:

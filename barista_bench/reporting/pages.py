@@ -26,7 +26,7 @@ from barista_bench.reporting.pictures import Album, PlacedPicture
 from barista_bench.reporting.questions import QUESTIONS
 from barista_bench.reporting.samples import Sample
 from barista_bench.reporting.view import Report, Section
-from barista_bench.tables import Cell, Ranged, Table, words
+from barista_bench.tables import Cell, RangedScore, Table, words
 
 CHUNK = 32
 """Number of samples in a chunk."""
@@ -171,7 +171,9 @@ def _chart(table: Table) -> Fields:
     series = [
         {
             "name": name,
-            "points": [[x, *(page_value(y) if isinstance(y, Ranged) else [page_value(y)])] for x, y in points.items()],
+            "points": [
+                [x, *(page_value(y) if isinstance(y, RangedScore) else [page_value(y)])] for x, y in points.items()
+            ],
         }
         for name, points in table.series.items()
     ]

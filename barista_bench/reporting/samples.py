@@ -19,7 +19,7 @@ from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.scene_graph import Rle
-from barista_bench.stats.breakdowns import answer_failures, facts
+from barista_bench.stats.breakdowns import answer_failures, grouping_values
 from barista_bench.tables import words
 
 MAX_BOXES = 100
@@ -188,7 +188,7 @@ def _sample(
         metadata=_named_texts(example.metadata),
         evidence=_named_texts(example.evidence),
         models=answers,
-        groups={name: groups for name, value in facts(task, example).items() if (groups := _groups(value))},
+        groups={name: groups for name, value in grouping_values(task, example).items() if (groups := _groups(value))},
     )
 
 

@@ -18,7 +18,7 @@ from barista_bench.tables import (
     Cell,
     Column,
     Query,
-    Ranged,
+    RangedScore,
     Table,
     Value,
     interval,
@@ -47,7 +47,7 @@ def metric_cell(metric: MetricValue | None, query: Query = ()) -> Cell:
     ends = None if metric.low is None or metric.high is None else (metric.low, metric.high)
     bar = Bar(metric.mean, metric.low, metric.high) if 0 <= metric.mean <= 1 else None
     spread = "" if metric.std is None else f"± {number(metric.std)}"
-    value = Ranged(metric.mean, *ends) if ends else metric.mean
+    value = RangedScore(metric.mean, *ends) if ends else metric.mean
     return Cell(value, spread, notes=(interval(*ends),) if ends else (), bar=bar, query=query)
 
 

@@ -353,7 +353,7 @@ def _difference(
     # Units without a difference count as a single unit. They show how rare differences are, not how large they are.
     differing = int((np.abs(gap[1 + len(common.units) :]) > TIE).sum())
     interval = metric_interval(gap, DIFFERENCE, level, telling=differing + 1)
-    flips = swaps(len(common.units), permutations, common.permutation_seed)
+    flips = sampled_swaps(len(common.units), permutations, common.permutation_seed)
     permuted = np.mean([_permute(name, sides.exchangeable, common.units, flips) for sides in repetitions], axis=0)
     return _Difference(
         first=float(first[0]),
@@ -375,12 +375,12 @@ def _permute(name: str, exchangeable: ResampledRepetition, units: Sequence[str],
     return values[: len(flips)] - values[len(flips) :]
 
 
-def swaps(units: int, most: int, seed: int) -> Floats:
+def sampled_swaps(units: int, most: int, seed: int) -> Floats:
     """Return which units change sides (P, units). In the first row no unit changes sides.
 
     If there are at most `most` ways (2^units), all of them are returned.
 
-    >>> swaps(2, 100, 0).tolist()
+    >>> sampled_swaps(2, 100, 0).tolist()
     [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
     """
     if units <= math.log2(most):

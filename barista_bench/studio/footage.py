@@ -71,7 +71,7 @@ def cache_folder() -> Path:
     return user_cache("videos")
 
 
-class Footage(View):
+class FootageRoutes(View):
     """Makes pictures of a workspace's videos."""
 
     def __init__(self, workspace: Workspace) -> None:

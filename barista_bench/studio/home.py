@@ -23,7 +23,7 @@ class _Reviewed(msgspec.Struct):
     verdict: str = ""
 
 
-class Home(View):
+class HomeRoutes(View):
     """Requests of the home page. A video's card is made again only if one of its files has changed."""
 
     def __init__(self, workspace: Workspace) -> None:

@@ -17,7 +17,7 @@ import msgspec
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.example import content_seed
-from barista_bench.core.task import Judged
+from barista_bench.core.task import JudgedSample
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.judging.answers import RunAnswers, asks_for_reasons
@@ -45,7 +45,7 @@ class AnswerToRate:
     """One distinct answer, and the model, example id and run of every sample with this answer."""
 
     token: str
-    shown: Judged
+    shown: JudgedSample
     rubric: Rubric
     given_by: list[tuple[str, str, int]]
 
@@ -55,7 +55,7 @@ def runs_to_rate(workspace: Workspace) -> list[Path]:
     return [folder for folder in workspace.runs if _rubric(folder) is not None]
 
 
-class RatingAnswers(View):
+class RatingRoutes(View):
     """Requests about the distinct answers of the opened runs, in a separate order for each person."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -138,7 +138,7 @@ class RatingAnswers(View):
             for run, label in zip(runs, model_labels(runs), strict=True):
                 rubric, answers = load_rubric(run.task), RunAnswers.of(run)
                 for sample, answer in zip(answers.samples, answers.answers, strict=True):
-                    if answer is not None and isinstance(answer.view, Judged):
+                    if answer is not None and isinstance(answer.view, JudgedSample):
                         new = AnswerToRate(answer.token, answer.view, rubric, [])
                         distinct.setdefault((run.task.name, answer.item), new).given_by.append((label, *sample.name))
             person = self._workspace.person

@@ -34,13 +34,13 @@ from barista_bench.studio.commands import CommandRoutes
 from barista_bench.studio.drafting import DraftRoutes
 from barista_bench.studio.drop_videos import take_video
 from barista_bench.studio.exploring import ExploreRoutes, ReportRoutes
-from barista_bench.studio.footage import Footage
-from barista_bench.studio.home import Home
+from barista_bench.studio.footage import FootageRoutes
+from barista_bench.studio.home import HomeRoutes
 from barista_bench.studio.jobs import Jobs
 from barista_bench.studio.pages import page_routes
 from barista_bench.studio.people import AnswerRoutes
 from barista_bench.studio.posters import poster
-from barista_bench.studio.rating import RatingAnswers
+from barista_bench.studio.rating import RatingRoutes
 from barista_bench.studio.web import HANDLERS, HOST, UVICORN, WRITTEN, OwnGuard, body_of, bound_socket, json_response
 from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_folder
 
@@ -67,13 +67,13 @@ class StudioApp:
     def __init__(
         self, workspace: Workspace, command_routes: CommandRoutes | None = None, previous: StudioApp | None = None
     ) -> None:
-        self.workspace, self.footage, self.runs = workspace, Footage(workspace), ReportRoutes(workspace)
+        self.workspace, self.footage, self.runs = workspace, FootageRoutes(workspace), ReportRoutes(workspace)
         self._posters = threading.BoundedSemaphore(_POSTER_THREADS)
-        self.views: tuple[View, ...] = (self.footage, self.runs, Home(workspace))
+        self.views: tuple[View, ...] = (self.footage, self.runs, HomeRoutes(workspace))
         self.views += (
             ExploreRoutes(workspace),
             AnswerRoutes(workspace),
-            RatingAnswers(workspace),
+            RatingRoutes(workspace),
             DraftRoutes(workspace),
         )
         self.command_routes = command_routes

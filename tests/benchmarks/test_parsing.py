@@ -14,7 +14,7 @@ from barista_bench.benchmarks.kinds.choice_reading import read_choices
 from barista_bench.benchmarks.kinds.choice_words import _TABLE
 from barista_bench.benchmarks.kinds.spans import MAX_TEXT, read_seconds
 from barista_bench.benchmarks.kinds.text import lexical_statistics
-from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, after_label, content_words, overlap
+from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, after_label, content_words, word_overlap
 from barista_bench.benchmarks.parsing import MAX_WASTED, is_text, json_arrays
 from barista_bench.scene_graph.domain import domain_vocabulary
 
@@ -64,35 +64,35 @@ def test_a_time_is_read_out_of_as_many_characters_as_are_allowed_and_no_more(tex
 
 
 def test_words_are_compared_without_case_order_and_plural() -> None:
-    assert overlap("Machines: Coffee!", "the coffee machine").f1 == 1.0
-    assert overlap("red red", "red cup").precision == 0.5, "a word counts once for each time it is wanted"
-    assert overlap("", "a cup") == overlap("a cup", "") == overlap("the", "of") == (0.0, 0.0, 0.0)
-    assert overlap("cup on saucer", "cup under saucer").f1 == pytest.approx(2 / 3), "place is content"
+    assert word_overlap("Machines: Coffee!", "the coffee machine").f1 == 1.0
+    assert word_overlap("red red", "red cup").precision == 0.5, "a word counts once for each time it is wanted"
+    assert word_overlap("", "a cup") == word_overlap("a cup", "") == word_overlap("the", "of") == (0.0, 0.0, 0.0)
+    assert word_overlap("cup on saucer", "cup under saucer").f1 == pytest.approx(2 / 3), "place is content"
 
 
 def test_true_words_that_are_not_asked_for_cost_nothing() -> None:
-    plain = overlap("a white cup", "a white cup under a machine", context="machine: (red)")
-    more = overlap("a white cup, red", "a white cup under a machine", context="machine: (red)")
-    wrong = overlap("a white cup, blue", "a white cup under a machine", context="machine: (red)")
+    plain = word_overlap("a white cup", "a white cup under a machine", context="machine: (red)")
+    more = word_overlap("a white cup, red", "a white cup under a machine", context="machine: (red)")
+    wrong = word_overlap("a white cup, blue", "a white cup under a machine", context="machine: (red)")
     assert plain == more
     assert wrong.f1 < plain.f1
 
 
 def test_repeating_the_question_earns_nothing() -> None:
     question, reference = "What does the left hand touch?", "The left hand touches the lid."
-    assert overlap(question, reference, question=question).f1 == 0.0
-    assert overlap("a lid", reference, question=question).f1 == 1.0
-    assert overlap("the left hand", "the left hand", question=question).f1 == 1.0, "there is nothing else to say"
+    assert word_overlap(question, reference, question=question).f1 == 0.0
+    assert word_overlap("a lid", reference, question=question).f1 == 1.0
+    assert word_overlap("the left hand", "the left hand", question=question).f1 == 1.0, "there is nothing else to say"
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_overlap_is_bounded_and_only_recall_ignores_context(answer: str, reference: str, context: str) -> None:
-    score = overlap(answer, reference, context=context)
+    score = word_overlap(answer, reference, context=context)
     assert all(0.0 <= fraction <= 1.0 for fraction in score)
-    assert score.recall == overlap(answer, reference).recall
-    assert score.f1 >= overlap(answer, reference).f1
+    assert score.recall == word_overlap(answer, reference).recall
+    assert score.f1 >= word_overlap(answer, reference).f1
     if content_words(reference):
-        assert overlap(reference, reference, context=context, question=answer).f1 == 1.0
+        assert word_overlap(reference, reference, context=context, question=answer).f1 == 1.0
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["C", "Z"]), min_size=1).filter(lambda t: ":" not in t))

@@ -15,7 +15,7 @@ from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import BuiltDataset
 from barista_bench.data.origin import TEST, TRAIN, split_videos
-from barista_bench.data.plan import Plans, plan_task, plan_tasks, task_overrides
+from barista_bench.data.plan import PlannedSets, plan_task, plan_tasks, task_overrides
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
@@ -63,19 +63,19 @@ def sampled(name: str, **changes: object) -> Sampling:
     )
 
 
-def plans_of(root: Path, num_proc: int = 1) -> Plans:
+def plans_of(root: Path, num_proc: int = 1) -> PlannedSets:
     wanted = [(get_task("barista", name), sampled(name, limit=LIMITS[name])) for name in TASKS]
     return plan_tasks(SceneGraph(root), wanted, split=split_videos, num_proc=num_proc)
 
 
 @pytest.fixture(scope="module")
-def plans(release: Path) -> Plans:
+def plans(release: Path) -> PlannedSets:
     return plans_of(release)
 
 
 @pytest.mark.full
 @pytest.mark.usefixtures("ready_workers")
-def test_two_processes_plan_what_one_does(release: Path, plans: Plans) -> None:
+def test_two_processes_plan_what_one_does(release: Path, plans: PlannedSets) -> None:
     other = plans_of(release, num_proc=2)
     assert list(plans.by_task) == TASKS
     for name, plan in plans.by_task.items():
@@ -87,7 +87,7 @@ def test_two_processes_plan_what_one_does(release: Path, plans: Plans) -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_the_plan_is_the_draw_of_all_examples(release: Path, plans: Plans, name: str) -> None:
+def test_the_plan_is_the_draw_of_all_examples(release: Path, plans: PlannedSets, name: str) -> None:
     """Drawing candidates and building those drawn gives what building everything and drawing examples gives."""
     task, sampling = get_task("barista", name), sampled(name, limit=LIMITS[name])
     items = list(graph_examples(task, SceneGraph(release), sampling))

@@ -12,7 +12,7 @@ from barista_bench.core.betting import log_wealth, p_value
 from barista_bench.runs.decide import order as orders
 from barista_bench.runs.decide.contest import Contest, Goal, Rival
 from barista_bench.runs.decide.order import AskingOrder
-from barista_bench.runs.decide.stopping import Stopping, Watched
+from barista_bench.runs.decide.stopping import Stopping, WatchedContest
 from barista_bench.runs.score.stopping import StoppedRun
 
 
@@ -87,7 +87,7 @@ def test_a_unit_of_several_examples_is_never_divided() -> None:
     assert order.examples(order.block_ends[0]) >= orders.BLOCK
 
 
-class Known(Watched):
+class Known(WatchedContest):
     """Answers that a test hands over, in any order; `nan` is an answer that failed."""
 
     def __init__(self, values: np.ndarray, rival: float = 0.5) -> None:

@@ -13,7 +13,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
 from barista_bench.models.base import ScriptedModel
 from barista_bench.preflight import findings, settings
-from barista_bench.preflight.questions import LAST_NUMBER, Question, questions
+from barista_bench.preflight.questions import LAST_NUMBER, PreflightQuestion, questions
 from barista_bench.runs.described import Prices
 from barista_bench.runs.score.box_fit import KNOWN_FORMATS
 from tests import served_standin
@@ -30,7 +30,7 @@ FIVE = [  # written, read as, of faults4.md, B4
 ]
 
 
-def right_text(question: Question, written: BoxFormat, rng: random.Random | None = None) -> str:
+def right_text(question: PreflightQuestion, written: BoxFormat, rng: random.Random | None = None) -> str:
     """What a model that sees writes, with boxes in a format, off by up to a tenth of their sides with `rng`."""
     if question.kind == "box" and question.example is not None:
         inputs, (box,) = question.example.inputs, question.example.target["boxes"]  # type: ignore[misc]
@@ -51,7 +51,7 @@ def examined(
     written: BoxFormat, read_as: BoxFormat, rng: random.Random | None = None, **changes: Any
 ) -> dict[str, Any]:
     answered = [
-        findings.Answered(
+        findings.PreflightAnswer(
             question,
             Completion(
                 **{"text": right_text(question, written, rng), "input_tokens": 100, "output_tokens": 10, **changes}
@@ -114,7 +114,7 @@ def test_a_cut_answer_is_asked_again_in_full_unless_it_repeats_itself() -> None:
 def test_swapped_pictures_are_named() -> None:
     swap = {"red": "blue", "blue": "green", "green": "yellow", "yellow": "red"}
     answered = [
-        findings.Answered(question, Completion(swap.get(question.answer, right_text(question, GRID))))
+        findings.PreflightAnswer(question, Completion(swap.get(question.answer, right_text(question, GRID))))
         for question in questions(GRID)
     ]
     (images,) = (each for each in findings.findings(answered, GRID) if each.topic == "images")

@@ -11,7 +11,7 @@ from barista_bench.benchmarks.extended.open_activity import OpenActivity, paper_
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.task import Example, ParseError, Prediction
 from barista_bench.judging.rubric import load_rubric
-from barista_bench.tables import Ranged
+from barista_bench.tables import RangedScore
 from tests.answering import answered, derived_and_skipped as derived
 from tests.extended.kit import BOXES, Named, video
 
@@ -107,7 +107,7 @@ def test_the_gap_is_taken_on_the_clips_that_were_asked_in_both_ways(videos: Path
     assert (name, clips) == ("m", len(openly) - 2)
     assert with_choices == pytest.approx(right_by_choice[1:-1].mean())
     assert in_own_words == pytest.approx(right_openly[1:-1].mean())
-    assert isinstance(gap, Ranged)
+    assert isinstance(gap, RangedScore)
     assert gap.value == pytest.approx(right_by_choice[1:-1].mean() - right_openly[1:-1].mean())
     assert gap.low <= gap.value <= gap.high
     assert paper_tables(models[1:]) == []

@@ -13,7 +13,7 @@ import pytest
 from barista_bench.benchmarks.egocot import open_release, question_evidence
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase
 from barista_bench.benchmarks.egocot.evidence_check import check_rationale
-from barista_bench.benchmarks.egocot.items import clock
+from barista_bench.benchmarks.egocot.items import clock_text
 from barista_bench.benchmarks.egocot.records import RecordReader
 from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.errors import ConfigError
@@ -233,7 +233,7 @@ def test_of_the_moments_to_choose_from_one_is_so(
     assert candidates
     for candidate in candidates:
         (right,), wrong = candidate.right, candidate.distractors
-        moments = {f"At {clock(frame / FPS)}.": frame for frame in range(0, FRAMES, 4)}
+        moments = {f"At {clock_text(frame / FPS)}.": frame for frame in range(0, FRAMES, 4)}
         assert moments[right.text] in is_so
         assert len(wrong) == 3
         assert not any(moments[choice.text] in is_so for choice in wrong)
@@ -346,7 +346,7 @@ class Generated:
         maker = self.makers[item.candidate.video_id]
 
         def time(frame: int) -> str:
-            return clock(frame / maker.scene.fps)
+            return clock_text(frame / maker.scene.fps)
 
         if isinstance(choice.statement, InQuarter):
             statement = choice.statement

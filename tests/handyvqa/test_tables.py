@@ -19,7 +19,7 @@ from barista_bench.core.resampling import ResampledRepetition, repetition_interv
 from barista_bench.core.task import Scored, Task
 from barista_bench.data.folder import build
 from barista_bench.scene_graph import encode_mask
-from barista_bench.tables import Ranged, Table, number
+from barista_bench.tables import RangedScore, Table, number
 from tests.answering import answered
 from tests.handyvqa.made import BOXES, CUPS, question, rectangle
 from tests.handyvqa.test_segmentation import EXAMPLE, example_of, read
@@ -63,7 +63,7 @@ def cells_of(shown: Table, row: int = 0) -> dict[str, object]:
 
 
 def value(cell: object) -> float:
-    return cell.value if isinstance(cell, Ranged) else float(cell)  # type: ignore[arg-type]
+    return cell.value if isinstance(cell, RangedScore) else float(cell)  # type: ignore[arg-type]
 
 
 def test_table_4_holds_each_category_its_coverage_and_the_average() -> None:
@@ -96,7 +96,7 @@ def test_the_interval_in_a_table_is_the_one_in_the_results_and_one_resampling_un
     (entry,) = model("m", 3, tasks=[Action])
     shown = ScoredTask.of(entry).metrics["accuracy"]
     ends = repetition_intervals([ResampledRepetition.of(entry.task, run, "m") for run in entry.repetitions])["accuracy"]
-    assert isinstance(shown, Ranged)
+    assert isinstance(shown, RangedScore)
     assert (shown.low, shown.high) == (ends.low, ends.high)
     assert 0 <= shown.low < shown.value < shown.high <= 1
     alone = ModelSamples("m", entry.task, (run_of(entry.task, [True]),))

@@ -12,9 +12,9 @@ from hypothesis import given, strategies as st
 
 from barista_bench import judging
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.lexical import overlap
+from barista_bench.benchmarks.lexical import word_overlap
 from barista_bench.core.fencing import MAX_TEXT, fence_material
-from barista_bench.core.task import Judged, Rationale
+from barista_bench.core.task import JudgedSample, Rationale
 from barista_bench.judging.answers import whole_score
 from barista_bench.judging.forms import form_prompt, reasoning_prompt
 from barista_bench.judging.rubric import load_rubric
@@ -99,12 +99,12 @@ def naive(text: str) -> int:
     if _ORDER.search(as_read(block[0])) and len(lines) > 3:
         return 10
     shown = json.loads(lines[1])
-    return whole_score(overlap(shown["answer"], shown["reference"]).f1, 10)
+    return whole_score(word_overlap(shown["answer"], shown["reference"]).f1, 10)
 
 
 def form(answer: str) -> str:
     criterion = RUBRIC.criteria[0]
-    return form_prompt(RUBRIC, criterion, criterion.steps, Judged(QUESTION, REFERENCE, answer)).as_text()
+    return form_prompt(RUBRIC, criterion, criterion.steps, JudgedSample(QUESTION, REFERENCE, answer)).as_text()
 
 
 def unprotected(answer: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.task import Judged
+from barista_bench.core.task import JudgedSample
 from barista_bench.errors import ConfigError
 from barista_bench.judging.forms import form_prompt, form_prompts, read_steps, steps_prompt
 from barista_bench.judging.rubric import load_rubric
@@ -41,7 +41,7 @@ def test_our_rubrics_have_the_criteria_and_bands_of_the_paper() -> None:
 def test_the_referring_judge_reads_the_whole_vocabulary_and_the_clip_judge_none_of_it() -> None:
     assert load_rubric(REFERRING).words == domain_vocabulary()
     assert load_rubric(VQA).words == {}
-    judged = Judged("q", "r", "a")
+    judged = JudgedSample("q", "r", "a")
     rubric = load_rubric(REFERRING)
     text = form_prompt(rubric, rubric.criteria[0], rubric.criteria[0].steps, judged).as_text()
     assert all(f"- {word}: {about}" in text for word, about in domain_vocabulary().items())
@@ -52,7 +52,7 @@ def test_the_referring_judge_reads_the_whole_vocabulary_and_the_clip_judge_none_
 def test_a_form_shows_criterion_bands_steps_and_the_material_and_steps_are_asked_for_with_the_first_two() -> None:
     rubric = load_rubric(VQA)
     criterion = rubric.criteria[1]
-    judged = Judged("What?", "The lid.", "A jar.")
+    judged = JudgedSample("What?", "The lid.", "A jar.")
     text = form_prompt(rubric, criterion, ["First this.", "Then that."], judged).as_text()
     for part in (rubric.introduction, criterion.text, *(band.text for band in criterion.bands)):
         assert part in text

@@ -17,7 +17,7 @@ from barista_bench.judging.results import JudgedResults
 from barista_bench.reporting import view, write_report
 from barista_bench.reporting.paper import model_samples, paper_part
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.tables import Ranged, Table, chart
+from barista_bench.tables import RangedScore, Table, chart
 from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, made_run
 from tests.reporting.test_report import Page, page_of
 
@@ -36,15 +36,15 @@ LINES = chart(
     f"Figure 2: {HOSTILE}",
     "frames",
     "score",
-    {"a": {16: Ranged(0.5, 0.4, 0.6), 8: 0.25, 32: float("nan")}, HOSTILE: {8: 1.0}},
+    {"a": {16: RangedScore(0.5, 0.4, 0.6), 8: 0.25, 32: float("nan")}, HOSTILE: {8: 1.0}},
 )
-BARS = chart("Figure 3", "level", "score", {"a": {"low": 0.1, "high": Ranged(0.9, 0.8, 1.0)}}, "bar")
+BARS = chart("Figure 3", "level", "score", {"a": {"low": 0.1, "high": RangedScore(0.9, 0.8, 1.0)}}, "bar")
 
 
 def makes(models: Sequence[ModelSamples]) -> list[Table]:
     """One row a model: how many samples each run has, and what is odd in a table."""
     rows = tuple(
-        (model.model, len(model.repetitions), next(map(len, model.repetitions)), Ranged(0.5, 0.25, 1))
+        (model.model, len(model.repetitions), next(map(len, model.repetitions)), RangedScore(0.5, 0.25, 1))
         for model in models
     )
     odd = ((HOSTILE, None, float("inf"), 3),)

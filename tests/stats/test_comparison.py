@@ -25,7 +25,7 @@ from barista_bench.stats import (
     differing_circumstances,
     rank_agreement,
 )
-from barista_bench.stats.comparison import p_value, swapped_sides, swaps
+from barista_bench.stats.comparison import p_value, sampled_swaps, swapped_sides
 from tests.one_run import run as run_model
 from tests.six_tasks import TASKS, Runs
 from tests.stats.conftest import renamed
@@ -205,7 +205,7 @@ def test_holm_never_lowers_a_p_value_and_keeps_their_order(p_values: list[float]
 
 
 def test_with_many_videos_swaps_are_drawn_and_the_data_as_they_are_come_first() -> None:
-    resampled = swaps(40, 500, 1)
+    resampled = sampled_swaps(40, 500, 1)
     assert resampled.shape == (501, 40)
     assert not resampled[0].any()
     assert 0.4 < resampled[1:].mean() < 0.6
@@ -216,7 +216,7 @@ def test_equal_models_are_told_apart_one_time_in_twenty_only_if_whole_videos_are
     """600 pairs of models that are equally good, whose luck differs from video to video."""
     rng = np.random.default_rng(7)
     videos, each = 30, 10
-    by_video, by_sample = swaps(videos, 600, 1), swaps(videos * each, 600, 2)
+    by_video, by_sample = sampled_swaps(videos, 600, 1), sampled_swaps(videos * each, 600, 2)
     counts = np.zeros(2)
     for _ in range(600):
         gaps = rng.normal(size=(videos, 1)) + rng.normal(size=(videos, each))

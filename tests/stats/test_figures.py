@@ -19,7 +19,7 @@ from barista_bench.reporting import FIGURE_FOLDER, TABLE_FOLDER, write_report
 from barista_bench.reporting.figures import OTHER, UNREAD, confusion_table, figures_of, score_and_costs
 from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.tables import Cell, Drawing, Ranged, Table, chart, to_csv
+from barista_bench.tables import Cell, Drawing, RangedScore, Table, chart, to_csv
 from tests.six_tasks import Runs
 from tests.stats.conftest import renamed
 
@@ -108,7 +108,7 @@ def test_the_numbers_of_a_heat_map_a_radar_and_bars_are_those_of_the_table(figur
     assert shown == [cell.text for row in heat.rows for cell in row[1:]]
     radar = of_kind(figures, "radar")
     lines = draw(radar).axes[0].lines
-    means = [[cell.value[0] for cell in row[1:] if isinstance(cell.value, Ranged)] for row in radar.rows]
+    means = [[cell.value[0] for cell in row[1:] if isinstance(cell.value, RangedScore)] for row in radar.rows]
     assert [list(line.get_ydata()[:-1]) for line in lines] == means
     stack = of_kind(figures, "stack")
     widths = [[bar.get_width() for bar in kind] for kind in draw(stack).axes[0].containers]
@@ -157,20 +157,20 @@ def test_one_model_and_one_task_and_missing_cells_are_drawn(scored: Runs, tmp_pa
     assert not {"radar", "scatter"} & {table.drawn for table in alone.values()}
     for table in alone.values():
         draw(table)
-    missing = Table.of("Some", ("model", "a: x", "b: x", "c: x"), [("m", None, 0.5, Ranged(0.4, 0.5, 0.6))])
+    missing = Table.of("Some", ("model", "a: x", "b: x", "c: x"), [("m", None, 0.5, RangedScore(0.4, 0.5, 0.6))])
     for kind in ("forest", "radar", "heat", "scatter"):
         assert save(draw(replace(missing, drawn=kind)), tmp_path, kind)[0].stat().st_size  # type: ignore[arg-type]
     draw(replace(missing, rows=((Cell("m"), *[Cell(None)] * 3),), drawn="heat"))
-    gaps = draw(chart("Gaps", "frames", "score", {"m": {1: 0.5, 4: Ranged(0.5, 0.4, 0.6)}, "n": {4: None}}))
+    gaps = draw(chart("Gaps", "frames", "score", {"m": {1: 0.5, 4: RangedScore(0.5, 0.4, 0.6)}, "n": {4: None}}))
     assert list(gaps.axes[0].lines[0].get_xdata()) == [1, 4]
     bars = draw(chart("Bars", "subtask", "score", {"m": {"x": 0.5}, "n": {"y": 0.25}}, "bar"))
     assert [bar.get_height() for group in bars.axes[0].containers for bar in group] == [0.5, 0.25]
 
 
 def test_intervals_end_where_no_score_can_be_and_counts_have_whole_ticks() -> None:
-    wide = draw(chart("Wide", "level", "score", {"m": {1: Ranged(0.9, 0.3, 1.5), 2: Ranged(0.1, -0.4, 0.6)}}))
+    wide = draw(chart("Wide", "level", "score", {"m": {1: RangedScore(0.9, 0.3, 1.5), 2: RangedScore(0.1, -0.4, 0.6)}}))
     assert wide.axes[0].get_ylim() == (0, 1.05)
-    below = draw(chart("Below", "level", "score", {"m": {1: Ranged(-0.5, -0.9, -0.1), 2: Ranged(3, 2, 4)}}))
+    below = draw(chart("Below", "level", "score", {"m": {1: RangedScore(-0.5, -0.9, -0.1), 2: RangedScore(3, 2, 4)}}))
     assert below.axes[0].get_ylim()[0] <= -0.9
     assert below.axes[0].get_ylim()[1] >= 4
     counts = draw(chart("Counts", "subtask", "questions", {"m": {"a": 1, "b": 3}}, "bar"))

@@ -32,7 +32,7 @@ from barista_bench.runs.log_reader import LogReader
 from barista_bench.runs.score.scoring import score
 from barista_bench.stats import answer_agreement
 from barista_bench.studio.people import AnswerRoutes, AskedTask, SampledQuestion, question_json, sample_examples
-from barista_bench.studio.rating import RatingAnswers, SentRating
+from barista_bench.studio.rating import RatingRoutes, SentRating
 from barista_bench.studio.workspace import open_workspace
 from tests.reporting.browser import SHOWN, Watched
 from tests.studio.killing import complaints, killed_studio
@@ -243,7 +243,7 @@ def test_ratings_are_blind_and_read_back(runs: Path, out: Path) -> None:
 
 
 def test_two_studios_of_a_person_lose_no_rating(runs: Path, out: Path) -> None:
-    studios = [RatingAnswers(open_workspace([runs], person="anna", out=out)) for _ in range(2)]
+    studios = [RatingRoutes(open_workspace([runs], person="anna", out=out)) for _ in range(2)]
     with ThreadPoolExecutor(2) as both:
         rated = [
             both.submit(studios[at % 2]._rate, SentRating(answer.token, dict.fromkeys(answer.rubric.names, 5)))
@@ -270,7 +270,7 @@ def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
 ) -> None:
     """Neither on the page, which asks for it again and says why, nor beside a judge."""
     folder = shutil.copytree(runs / "oracle" / "referring", tmp_path / "oracle")
-    studio = RatingAnswers(open_workspace([folder], person="anna", out=out))
+    studio = RatingRoutes(open_workspace([folder], person="anna", out=out))
     rated = studio._answers_to_rate()
     for answer in rated:
         studio._rate(SentRating(answer.token, {"correctness": 5}))
@@ -282,7 +282,7 @@ def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
     ]
     file.write_bytes(b"".join(encode_record(record).removesuffix(b"\n") + b"\n" for record in records))
 
-    studio = RatingAnswers(open_workspace([folder], person="anna", out=out))
+    studio = RatingRoutes(open_workspace([folder], person="anna", out=out))
     again = studio._next_answer()
     assert (again["done"], again["text"]) == (len(rated) - 1, text)
     assert again["problems"] == ["1 of your ratings are of answers that have changed since: they do not count"]

@@ -160,7 +160,7 @@ class Failing(View):
 
 
 def test_what_the_system_refuses_reaches_the_page_in_words(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "RatingAnswers", Failing)
+    monkeypatch.setattr(server, "RatingRoutes", Failing)
     with studio_at(Workspace("anna", out)) as address:
         full, deep = (Visitor(address).answer(path, {}) for path in ("/api/full", "/api/deep"))
     assert full[0] == 500

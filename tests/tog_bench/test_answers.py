@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.benchmarks.kinds.spans import MAX_INTERVALS, MAX_SPAN, SNAP, read_time, snap
+from barista_bench.benchmarks.kinds.spans import MAX_INTERVALS, MAX_SPAN, SNAP, read_time, snap_to_grid
 from barista_bench.benchmarks.name_matching import plain_name
 from barista_bench.benchmarks.tog_bench import TSTVG, answers
 from barista_bench.benchmarks.tog_bench.answers import MAX_BOXES, MAX_NAME
@@ -153,7 +153,7 @@ def test_numbers_of_frames_count_those_shown_from_1() -> None:
 
 @given(st.lists(st.integers(0, 1000), unique=True).map(sorted), st.floats(0, 1100))
 def test_a_time_snaps_to_the_nearest_of_the_grid_and_to_none_far_away(grid: list[int], time: float) -> None:
-    nearest = snap(time, [float(g) for g in grid])
+    nearest = snap_to_grid(time, [float(g) for g in grid])
     near = [g for g in grid if abs(g - time) <= SNAP]
     assert nearest == (min(near, key=lambda g: abs(g - time)) if near else round(time, 3))
 

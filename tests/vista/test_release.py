@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from barista_bench.benchmarks.vista.release import VistaRelease, counts, open_release
+from barista_bench.benchmarks.vista.release import VistaRelease, count_content, open_release
 from barista_bench.benchmarks.vista.release_files import read_description
 from barista_bench.errors import ConfigError, DataError
 from tests.vista.made import add_rows, write_set
@@ -29,9 +29,9 @@ def problems(release: VistaRelease) -> list[str]:
 def test_sets_and_videos_of_every_level_and_type_are_those_of_the_paper_but_for_one_permutation(
     real_vista: VistaRelease,
 ) -> None:
-    (row,) = counts(real_vista, ()).itertuples()
+    (row,) = count_content(real_vista, ()).itertuples()
     assert (row.problem_sets, row.rows, row.entries, row.videos) == (492, 4515, 4494, 4340)
-    table = counts(real_vista, ("environment", "level"))
+    table = count_content(real_vista, ("environment", "level"))
     assert {(row.environment, row.level): row.videos for row in table.itertuples()} == {
         **{("virtual_home", level): n for level, n in enumerate((1739, 174, 207, 207, 207, 207, 207, 207), start=1)},
         **{("minecraft", level): n for level, n in ((1, 32), (2, 7), (3, 14))},
@@ -128,7 +128,7 @@ def test_several_labels_are_read_where_the_release_has_them(tmp_path: Path) -> N
     release = open_release(tmp_path)
     assert [video.labels for video in release.sets[set_id].videos] == [("on", "off"), ("on",)]
     assert any("has 3 rows for 2 videos, of which 1 fit several" in line for line in problems(release))
-    assert counts(release, ()).loc[0, ["rows", "entries"]].tolist() == [3, 2]
+    assert count_content(release, ()).loc[0, ["rows", "entries"]].tolist() == [3, 2]
 
 
 def bombs(level: int = 9) -> str:
@@ -289,7 +289,7 @@ def test_a_link_out_of_the_release_is_not_read(tmp_path: Path) -> None:
 def test_counting_by_what_sets_do_not_have_is_refused(tmp_path: Path) -> None:
     write_set(tmp_path, LAMP, PLAIN, TWO, **FULL)
     with pytest.raises(ConfigError, match=r"no 'colour'.*Fix"):
-        counts(open_release(tmp_path), ("colour",))
+        count_content(open_release(tmp_path), ("colour",))
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.api import evaluate
-from barista_bench.benchmarks.vista import TASKS, counts, open_release
+from barista_bench.benchmarks.vista import TASKS, count_content, open_release
 from barista_bench.data.folder import build
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig
@@ -24,7 +24,7 @@ def test_every_environment_is_a_config_with_a_row_for_every_entry(mini: Path, da
     from datasets import load_dataset
 
     rows = {task.name: load_dataset(str(dataset), task.name, split="test") for task in TASKS}
-    table = counts(open_release(mini), ["environment"])
+    table = count_content(open_release(mini), ["environment"])
     entries = dict(zip(table["environment"], table["entries"], strict=True))
     assert {name: len(examples) for name, examples in rows.items()} == {**entries, "all": sum(entries.values())}
     row = rows["virtual_home"][0]

@@ -10,7 +10,7 @@ from barista_bench.benchmarks.vista.matching import All, VirtualHome
 from barista_bench.benchmarks.vista.paper_tables import BASELINE, paper_tables
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.task import Scored
-from barista_bench.tables import Ranged, Table
+from barista_bench.tables import RangedScore, Table
 from tests.vista.made import by_set, example, match, scored
 
 PLACES = [
@@ -75,9 +75,9 @@ def test_the_table_has_a_row_for_every_environment_level_and_type_in_the_papers_
     values = f1s(samples, "virtual_home", 2, "permutation")
     half = 1.96 * np.std(values, ddof=1) / (math.sqrt(4) + 1e-6)
     cell = table.values[2][4]
-    assert isinstance(cell, Ranged)
+    assert isinstance(cell, RangedScore)
     assert cell == pytest.approx((np.mean(values), np.mean(values) - half, np.mean(values) + half))
-    assert isinstance(table.values[-1][5], Ranged)
+    assert isinstance(table.values[-1][5], RangedScore)
     assert table.values[-1][5].value == pytest.approx(1 / 6)
 
 

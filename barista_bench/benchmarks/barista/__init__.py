@@ -35,7 +35,7 @@ BENCHMARK = Benchmark(
         read=on_demand("barista_bench.benchmarks.barista.frozen_line_reader:import_example"),
         write=on_demand("barista_bench.benchmarks.barista.released_sets:released_record"),
         parameters=on_demand("barista_bench.benchmarks.barista.released_sets:released_parameters"),
-        identity=on_demand("barista_bench.benchmarks.barista.released_sets:identity"),
+        identity=on_demand("barista_bench.benchmarks.barista.released_sets:question_identity"),
     ),
     released_texts=ReleasedTexts(
         differences=on_demand("barista_bench.benchmarks.barista.released_wording:released_differences"),

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.barista.clips import ActiveRelation, ClipView
-from barista_bench.benchmarks.barista.common import domain_called
+from barista_bench.benchmarks.barista.common import load_named_domain
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.video_graph import HANDS
@@ -73,7 +73,7 @@ def changes_domain(name: str | None) -> Domain | None:
 
     Raises ConfigError for an invalid file.
     """
-    return None if name is None else domain_called(name)
+    return None if name is None else load_named_domain(name)
 
 
 def detect_changes(view: ClipView, domain: Domain | None = None) -> dict[Category, list[Change]]:

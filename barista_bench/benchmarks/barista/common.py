@@ -19,7 +19,7 @@ RELEASED_WORDING = "release@4086ce5"
 """Name of the release's wording: the commit of the release."""
 
 
-def domain_called(name: str | None) -> Domain:
+def load_named_domain(name: str | None) -> Domain:
     """Return the domain in a file; None and `default` stand for coffee making.
 
     Raises ConfigError if there is no such file.

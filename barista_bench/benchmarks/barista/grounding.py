@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, domain_called, thin_frames
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, load_named_domain, thin_frames
 from barista_bench.benchmarks.barista.phrases import (
     DescribedObject,
     Phrase,
@@ -261,7 +261,7 @@ class _View:
 
     def __init__(self, video: VideoGraph, sampling: GroundingSampling) -> None:
         self.video, self.arrays = video, FrameArrays(video, sampling.box_scale)
-        rules = domain_called(sampling.domain).phrases
+        rules = load_named_domain(sampling.domain).phrases
         if rules is None:
             raise ConfigError(f"{sampling.domain}: phrases: not there. Fix: write it as the package's domain.yaml does")
         self.relations = range(len(video.relations_table.start))

@@ -24,7 +24,7 @@ import numpy as np
 from msgspec import Meta
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, domain_called, frozen_sentence
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frozen_sentence, load_named_domain
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
     frame_facts,
@@ -44,7 +44,7 @@ from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
-from barista_bench.core.task import Example, Fields, Judged, Overlay, ParseError, Prediction, evidence_objects
+from barista_bench.core.task import Example, Fields, JudgedSample, Overlay, ParseError, Prediction, evidence_objects
 from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.domain import Domain, domain_vocabulary
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -194,7 +194,7 @@ class Referring(TextTask[ReferringSampling]):
     ) -> Iterator[Example]:
         frames = sorted({candidate.frame for candidate in candidates})
         facts = dict(zip(frames, frame_facts(FrameArrays(video), np.array(frames, dtype=np.int64)), strict=True))
-        domain = domain_called(sampling.domain)
+        domain = load_named_domain(sampling.domain)
         for candidate in candidates:
             yield _example(video, candidate, facts[candidate.frame], domain, every_context=self.follows_paper)
 
@@ -214,9 +214,9 @@ class Referring(TextTask[ReferringSampling]):
         box = as_xyxy(ReferringInputs.of(example).box)
         return (Overlay(0, box, "given", self.category(example)),)
 
-    def show_to_judge(self, example: Example, prediction: Prediction) -> Judged:
+    def show_to_judge(self, example: Example, prediction: Prediction) -> JudgedSample:
         reference = ReferringTarget.of(example).reference
-        return Judged(self.frozen_question(example), reference, self.text_of(prediction))
+        return JudgedSample(self.frozen_question(example), reference, self.text_of(prediction))
 
     def frozen_question(self, example: Example) -> str:
         """Return the question for judges, who see no frame.

@@ -51,7 +51,7 @@ def released_record(example: Example, question: str | None = None) -> Fields:
     }
 
 
-def identity(example: Example) -> Json:
+def question_identity(example: Example) -> Json:
     """Return the identity of a question: the released record without its wording, plus the protocol.
 
     Return None for tasks that the release does not have.

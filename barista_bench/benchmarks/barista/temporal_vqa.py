@@ -37,14 +37,14 @@ from barista_bench.benchmarks.barista.qa_templates import (
 )
 from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, TextTask
-from barista_bench.benchmarks.lexical import after_label, after_last, content_words, most_typical_text, overlap
+from barista_bench.benchmarks.lexical import after_label, after_last, content_words, most_typical_text, word_overlap
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
-from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction
+from barista_bench.core.task import Example, Fields, FrameRef, Json, JudgedSample, ParseError, Prediction
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import domain_vocabulary
@@ -212,9 +212,9 @@ class TemporalVQA(TextTask[TemporalSampling]):
         answer = after_last(text, "answer:") if self.follows_paper else after_label(text, "answer")
         return Prediction({"answer": answer})
 
-    def show_to_judge(self, example: Example, prediction: Prediction) -> Judged:
+    def show_to_judge(self, example: Example, prediction: Prediction) -> JudgedSample:
         inputs, target = TemporalInputs.of(example), TemporalTarget.of(example)
-        return Judged(inputs.question, target.answer, self.text_of(prediction))
+        return JudgedSample(inputs.question, target.answer, self.text_of(prediction))
 
     def facets(self, example: Example) -> Fields:
         return {"category": self.category(example)}
@@ -252,7 +252,9 @@ class TemporalVQA(TextTask[TemporalSampling]):
         Similarity counts common words. Without other videos, return `Nothing changes.`
         """
         question, answers = TemporalInputs.of(example).question, answers_by_question(others)
-        nearest = max(sorted(answers), key=lambda other: (other == question, overlap(other, question).f1), default=None)
+        nearest = max(
+            sorted(answers), key=lambda other: (other == question, word_overlap(other, question).f1), default=None
+        )
         answer = answers[nearest] if nearest is not None else "Nothing changes."
         return f"Answer: {' '.join(answer.split())}"
 

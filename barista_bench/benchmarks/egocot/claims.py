@@ -28,7 +28,7 @@ from typing import Literal, TypeAlias, get_args
 
 from barista_bench.benchmarks.egocot.evidence import Names, Terms, Times, Vocabulary
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, RELEASING, SIDED_HANDS, Region
-from barista_bench.benchmarks.egocot.phrases import NO_TERMS, Clause, Piece, clauses
+from barista_bench.benchmarks.egocot.phrases import NO_TERMS, Clause, Piece, split_clauses
 
 ClaimKind: TypeAlias = Literal["time", "object", "hand", "relation", "region", "state", "action", "order", "cause"]
 KINDS: tuple[ClaimKind, ...] = get_args(ClaimKind)
@@ -92,7 +92,7 @@ def claims_of(
     `moment` is the time of the question, which `at this moment` may refer to.
     """
     claims: dict[tuple[Hashable, ...], Claim] = {}
-    for number, clause in enumerate(clauses(text, vocabulary, moment, terms)):
+    for number, clause in enumerate(split_clauses(text, vocabulary, moment, terms)):
         letters = {first or second for first, second in _CHOICE.findall(text[clause.start : clause.end])}
         if clause.has("negation") or clause.has("hedge") or letters - {"I", answer}:
             continue

@@ -35,12 +35,12 @@ from barista_bench.benchmarks.egocot.items import (
     CotMetadata,
     CotTarget,
     ItemEvidence,
-    clock,
+    clock_text,
 )
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.release import EgocotRelease
 from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, LetteredChoice
-from barista_bench.benchmarks.lexical import overlap
+from barista_bench.benchmarks.lexical import word_overlap
 from barista_bench.core.boxes import BoxFormat, as_xyxy
 from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import SkippedExample
@@ -144,7 +144,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return self.prompts.prompt(
             len(inputs.times),
             frame_count=str(len(inputs.times)),
-            times="\n".join(f"frame {number}: {clock(time)}" for number, time in enumerate(inputs.times, start=1)),
+            times="\n".join(f"frame {number}: {clock_text(time)}" for number, time in enumerate(inputs.times, start=1)),
             question=inputs.question,
             choices="\n".join(f"{label}. {text}" for label, text in inputs.texts.items()),
             letters=", ".join(inputs.texts),
@@ -152,7 +152,9 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
         times = CotInputs.of(example).times
-        return tuple(f"frame {f.frame_index}, {clock(time)}" for f, time in zip(example.frames, times, strict=True))
+        return tuple(
+            f"frame {f.frame_index}, {clock_text(time)}" for f, time in zip(example.frames, times, strict=True)
+        )
 
     def choices(self, example: Example) -> Mapping[str, str]:
         return CotInputs.of(example).texts
@@ -220,7 +222,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
             is_right=answer is not None and answer.answer == right,
             has_reasoning=answer is not None and bool(answer.reasoning),
             expected_count=(check or check_rationale("", evidence, answer=right)).expected_count,
-            lexical_f1=overlap(rationale, reasoning, question=CotInputs.of(example).question).f1,
+            lexical_f1=word_overlap(rationale, reasoning, question=CotInputs.of(example).question).f1,
         )
 
     def rationale(self, example: Example, prediction: Prediction) -> Rationale:
@@ -271,7 +273,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         for item in evidence.focused_boxes or evidence.boxes:
             nearest = int(np.argmin(np.abs(times - item.time)))
             if abs(float(times[nearest]) - item.time) <= _NEAR_SECONDS:
-                label = f"{labels.get(item.object_id, '')} {clock(item.time)}"
+                label = f"{labels.get(item.object_id, '')} {clock_text(item.time)}"
                 boxes.append(Overlay(nearest, as_xyxy(item.box), "reference", label))
         return tuple(dict.fromkeys(boxes))
 

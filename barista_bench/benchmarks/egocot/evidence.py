@@ -132,7 +132,7 @@ def canonical_name(text: str) -> str:
     >>> canonical_name("The black pots (3)"), canonical_name("camera wearer (operator)")
     ('black pot', 'hand')
     """
-    words = lexicon.stems(text)
+    words = lexicon.word_stems(text)
     if words in lexicon.HAND_NAMES:
         return lexicon.HAND_NAMES[words][0] if len(lexicon.HAND_NAMES[words]) == 1 else "hand"
     while words and words[0] in lexicon.ARTICLES:
@@ -223,7 +223,7 @@ def _graph_fact(row: GraphFact, duration: float | None) -> EvidenceFact:
 
 def _plain_text(text: str) -> str:
     """Return a state or an action in canonical form."""
-    return " ".join(lexicon.stems(text))
+    return " ".join(lexicon.word_stems(text))
 
 
 def _two_names(text: str, word: str) -> str:
@@ -244,7 +244,7 @@ def _terms(facts: Iterable[EvidenceFact]) -> Iterator[tuple[tuple[str, ...], tup
             yield tuple(state.split()), ("state", state)
     for predicate, words in lexicon.GRAPH_WORDS.items():
         if any(fact.predicate in (predicate, lexicon.EXCLUDED.get(predicate)) for fact in facts):
-            yield from ((lexicon.stems(text), (kind, predicate)) for kind, text in words)
+            yield from ((lexicon.word_stems(text), (kind, predicate)) for kind, text in words)
 
 
 def _forms(action: str) -> Iterator[tuple[str, ...]]:

@@ -203,10 +203,10 @@ class CotItem:
     evidence: ItemEvidence
 
 
-def clock(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
     """Return a time in the benchmark's format, `MM:SS.ss`.
 
-    >>> clock(62.5), clock(1.0), clock(59.999)
+    >>> clock_text(62.5), clock_text(1.0), clock_text(59.999)
     ('01:02.50', '00:01.00', '01:00.00')
     """
     hundredths = math.floor(max(0.0, seconds) * 100 + 0.5)

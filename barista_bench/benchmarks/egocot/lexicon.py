@@ -41,12 +41,12 @@ class Region(NamedTuple):
     down: str
 
 
-def stems(text: str) -> tuple[str, ...]:
+def word_stems(text: str) -> tuple[str, ...]:
     """Return words in the form used for comparison: case-folded and singular.
 
     The text is split at every character that is neither a letter nor a digit.
 
-    >>> stems("Left-hand cups")
+    >>> word_stems("Left-hand cups")
     ('left', 'hand', 'cup')
     """
     words = "".join(character if character.isalnum() else " " for character in text.casefold()).split()
@@ -120,12 +120,16 @@ ONE_WAY = frozenset(
 PREDICATES: MappingProxyType[tuple[str, ...], Predicate] = MappingProxyType(
     {
         **{
-            stems(words): Predicate(name)
+            word_stems(words): Predicate(name)
             for name, texts in _FILE.verbs.items()
             for words in (name, *(form for entry in texts for form in _inflections(entry)))
         },
-        **{stems(words): Predicate(name) for name, texts in _FILE.places.items() for words in texts},
-        **{stems(words): Predicate(name, is_flipped=True) for name, texts in _FILE.flipped.items() for words in texts},
+        **{word_stems(words): Predicate(name) for name, texts in _FILE.places.items() for words in texts},
+        **{
+            word_stems(words): Predicate(name, is_flipped=True)
+            for name, texts in _FILE.flipped.items()
+            for words in texts
+        },
     }
 )
 
@@ -159,21 +163,21 @@ HAND_NAMES: MappingProxyType[tuple[str, ...], tuple[str, ...]] = MappingProxyTyp
         ("both", "hand"): ("left hand", "right hand"),
         ("two", "hand"): ("left hand", "right hand"),
         ("hand",): ("hand",),
-        **{stems(words): ("hand",) for words in _FILE.people},
+        **{word_stems(words): ("hand",) for words in _FILE.people},
     }
 )
 """`hand` is a hand of either side. People count as `hand`, since they act with their hands."""
 SIDED_HANDS = ("left hand", "right hand")
 
-SYNONYMS = tuple(tuple(map(stems, group)) for group in _FILE.synonyms)
+SYNONYMS = tuple(tuple(map(word_stems, group)) for group in _FILE.synonyms)
 NO_HEADS = frozenset(_FILE.no_heads.split())
-NEGATIONS = frozenset(stems(_FILE.negations))
+NEGATIONS = frozenset(word_stems(_FILE.negations))
 HEDGES = frozenset(_FILE.hedges.split())
 ARTICLES = frozenset(_FILE.articles.split())
 TARGET_WORDS = frozenset({("target",), ("answer",), *((kind, "object") for kind in _FILE.targets.split())})
 ANYTHING = frozenset(_FILE.anything.split())
-STOPS = frozenset(stems(_FILE.stops)) | frozenset(_FILE.stops.split())
-PARTS = frozenset(stems(_FILE.parts))
+STOPS = frozenset(word_stems(_FILE.stops)) | frozenset(_FILE.stops.split())
+PARTS = frozenset(word_stems(_FILE.parts))
 STATE_MARKS = frozenset(_FILE.state_marks.split())
 
 ORDER = re.compile(
@@ -199,7 +203,7 @@ def canonical_predicate(text: str) -> Predicate:
     >>> canonical_predicate("touched by"), canonical_predicate("pours into").name
     (Predicate(name='touches', is_flipped=True), 'pour into')
     """
-    words = stems(text)
+    words = word_stems(text)
     while words and words[0] in ("is", "are", "being", "be"):
         words = words[1:]
     if words in PREDICATES:

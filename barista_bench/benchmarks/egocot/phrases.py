@@ -105,7 +105,7 @@ class Clause:
         return any(piece.kind == kind for piece in self.pieces)
 
 
-def clauses(
+def split_clauses(
     text: str, vocabulary: Vocabulary, moment: tuple[Times, ...] = (), terms: Terms = NO_TERMS
 ) -> Iterator[Clause]:
     """Yield the clauses of an untrusted text of any length, with the pieces found by vocabulary, terms and lexicon.

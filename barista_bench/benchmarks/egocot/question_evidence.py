@@ -16,7 +16,7 @@ from barista_bench.benchmarks.egocot.evidence import (
 )
 from barista_bench.benchmarks.egocot.items import ItemEvidence
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, SIDED_HANDS
-from barista_bench.benchmarks.egocot.phrases import clauses
+from barista_bench.benchmarks.egocot.phrases import split_clauses
 
 _NAME_WORDS = 3
 """Maximum number of words of a choice that is only a name."""
@@ -41,7 +41,7 @@ def question_evidence(
     base = annotated_evidence(evidence, size=size, duration=duration)
     short_names = {}
     for label, text in choices.items():
-        pieces = [piece for clause in clauses(text, base.vocabulary, terms=base.terms) for piece in clause.pieces]
+        pieces = [piece for clause in split_clauses(text, base.vocabulary, terms=base.terms) for piece in clause.pieces]
         is_name = all(piece.kind not in ("state", "action") for piece in pieces)
         if is_name and len(canonical_name(text).split()) <= _NAME_WORDS:
             short_names[label] = canonical_name(text)
@@ -60,7 +60,7 @@ def question_evidence(
 def _names(text: str, base: EvidenceBase) -> Names:
     """Return the things that a text names, each by its most specific certain name."""
     names = set()
-    for clause in clauses(text, base.vocabulary):
+    for clause in split_clauses(text, base.vocabulary):
         for piece in clause.pieces:
             if piece.kind == "name" and not piece.names & {*SIDED_HANDS, "hand", "*"}:
                 exact = " ".join(piece.words)
@@ -75,7 +75,7 @@ def _plainest_name(names: Names) -> str:
 
 def _answer_facts(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceFact, ...]:
     """Return the relation that the question and its right answer form, dated by the question or by the evidence."""
-    question_clauses = list(clauses(question, base.vocabulary))
+    question_clauses = list(split_clauses(question, base.vocabulary))
     contacts = (
         (piece.predicate.name, piece.start)
         for clause in question_clauses

@@ -32,15 +32,15 @@ from barista_bench.benchmarks.kinds.masks import (
     MaskScore,
     RunLengthFields,
     Size,
-    bounds,
     empty_mask,
     explain_masks,
     fraction_box_mask,
+    mask_bounds,
     mask_entries,
     random_box_mask,
     score_frame,
     sound_mask,
-    union,
+    unite_masks,
     usual_box,
 )
 from barista_bench.benchmarks.parsing import NOTHING_READ, integer
@@ -161,7 +161,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         for (key, _), mask in zip(instances, video.rles([instance for _, instance in instances]), strict=True):
             if isinstance(mask, DataError):
                 raise mask
-            if bounds(mask):
+            if mask_bounds(mask):
                 masks[key] = mask
         given_masks = [
             GivenMask(number, video.objects[item].category, RunLengthFields.of(masks[number, 0]))
@@ -198,7 +198,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         if entries and not counts:
             return NOTHING_READ
         return Prediction(
-            _track_masks({key: union(parts, question.size) for key, parts in counts.items()}).write(), dropped
+            _track_masks({key: unite_masks(parts, question.size) for key, parts in counts.items()}).write(), dropped
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
@@ -226,14 +226,14 @@ class MaskTracking(ClipTask[TrackingSampling]):
         return SumStatistics(list(map(_sample_sums, samples)), _compute_metrics, tables=_counts)
 
     def as_target(self, example: Example, prediction: Prediction) -> TrackMasks:
-        return _track_masks({key: mask for key, mask in _answered_masks(prediction).items() if bounds(mask)})
+        return _track_masks({key: mask for key, mask in _answered_masks(prediction).items() if mask_bounds(mask)})
 
     def facets(self, example: Example) -> Fields:
         return {"category": sorted({item.category for item in TrackingInputs.of(example).objects})}
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Explain by object. An object is a hit if its mean J is above 0.5."""
-        answered_numbers = {number for (number, _), mask in _answered_masks(prediction).items() if bounds(mask)}
+        answered_numbers = {number for (number, _), mask in _answered_masks(prediction).items() if mask_bounds(mask)}
         scores, objects = object_scores(example, prediction), TrackingInputs.of(example).objects
         return explain_masks(
             (f"{item.number} {item.category}", scores[item.number], item.number in answered_numbers) for item in objects
@@ -252,7 +252,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
             Overlay(frame, box, kind, names[number], mask)
             for kind, masks in kinds
             for (number, frame), mask in masks.items()
-            if (box := bounds(mask))
+            if (box := mask_bounds(mask))
         )
 
 
@@ -268,7 +268,7 @@ def _choose_objects(index: FrameArrays, keyframes: Keyframes, sampling: Tracking
     for item, mask in zip(visible, video.rles([video.instance(positions[item]) for item in visible]), strict=True):
         if isinstance(mask, DataError):
             raise mask
-        if bounds(mask):
+        if mask_bounds(mask):
             masked_items.append(item)
     if not masked_items:
         raise DataError("no object has a mask on its first frame. Fix: annotate one")

@@ -39,9 +39,9 @@ from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.options import Option, protocol_option, rules_of
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.resampling import DIFFERENCE, ratio_interval
-from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction
+from barista_bench.core.task import Example, Fields, JudgedSample, ParseError, Prediction
 from barista_bench.scene_graph import VideoGraph
-from barista_bench.tables import Ranged, Table
+from barista_bench.tables import RangedScore, Table
 
 _MARKS = re.compile(r"[*`]|__|^[ \t]*(?:[-+•>#]+|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 """Markdown's marks of emphasis anywhere, and its marks of lists, quotations and headings at the start of a line."""
@@ -118,9 +118,9 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
             return ParseError(f"the name of the activity has more than {MAX_NAME} characters")
         return Prediction(Guesses([activity]).write())
 
-    def show_to_judge(self, example: Example, prediction: Prediction) -> Judged:
+    def show_to_judge(self, example: Example, prediction: Prediction) -> JudgedSample:
         question = self.prompts.text("question")
-        return Judged(question, NamedActivity.of(example).activity, Guesses.read(prediction.value).activities[0])
+        return JudgedSample(question, NamedActivity.of(example).activity, Guesses.read(prediction.value).activities[0])
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return f"Activity: {NamedActivity.of(example).activity}"
@@ -152,7 +152,7 @@ def paper_tables(models: Sequence[ModelSamples]) -> list[Table]:
     return [Table.of("Activities by multiple choice and in own words", columns, rows, note)] if rows else []
 
 
-def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, float, float, Ranged | float] | None:
+def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, float, float, RangedScore | float] | None:
     """Return a row of the table, or None if the tasks have no clip in common."""
     scores = [_clip_accuracy(model) for model in (choices, openly)]
     clips = sorted(scores[0].keys() & scores[1].keys())
@@ -164,7 +164,7 @@ def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, flo
     interval = ratio_interval(
         with_choices - own_words, np.ones(len(clips)), repetitions=[0] * len(clips), units=videos, bounds=DIFFERENCE
     )
-    ranged_gap = Ranged(gap, interval.low, interval.high) if interval else gap
+    ranged_gap = RangedScore(gap, interval.low, interval.high) if interval else gap
     return openly.model, len(clips), float(with_choices.mean()), float(own_words.mean()), ranged_gap
 
 

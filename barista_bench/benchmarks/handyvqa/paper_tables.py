@@ -29,10 +29,10 @@ from barista_bench.core.options import OptionValue
 from barista_bench.core.resampling import ResampledRepetition, metric_interval, metrics_of_units
 from barista_bench.core.task import Example
 from barista_bench.scene_graph import Rle, decode_mask
-from barista_bench.tables import Ranged, Table, Value, chart, words
+from barista_bench.tables import RangedScore, Table, Value, chart, words
 
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
-RangedMetrics = dict[str, Ranged | float]
+RangedMetrics = dict[str, RangedScore | float]
 """Scores by name. A score is a plain number if there is only one resampling unit."""
 
 
@@ -104,7 +104,7 @@ def mean_metrics(tasks: Sequence[ScoredTask]) -> RangedMetrics:
             values = np.mean([metrics[name] for metrics in by_task], axis=0)
             ends = metric_interval(values)
             if not np.isnan(values[0]):
-                means[name] = Ranged(float(values[0]), ends.low, ends.high) if ends else float(values[0])
+                means[name] = RangedScore(float(values[0]), ends.low, ends.high) if ends else float(values[0])
     return means
 
 
@@ -116,13 +116,13 @@ class _TableRow:
     settings: str
     tasks: dict[str, ScoredTask] = field(default_factory=dict)
 
-    def metric(self, task: str, metric: str) -> Ranged | float | None:
+    def metric(self, task: str, metric: str) -> RangedScore | float | None:
         return self.tasks[task].metrics.get(metric) if task in self.tasks else None
 
     def point(self, task: str, metric: str) -> float | None:
         """Return a score without its interval."""
         value = self.metric(task, metric)
-        return value.value if isinstance(value, Ranged) else value
+        return value.value if isinstance(value, RangedScore) else value
 
     @cached_property
     def averages(self) -> RangedMetrics:

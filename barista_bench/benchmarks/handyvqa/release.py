@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta
 
 from barista_bench.benchmarks.graph_evidence import read_graph_evidence
-from barista_bench.benchmarks.kinds.masks import damage, union
+from barista_bench.benchmarks.kinds.masks import mask_fault, unite_masks
 from barista_bench.benchmarks.release_records import (
     GRAPH_EVIDENCE_FILE,
     MAX_RECORD,
@@ -409,10 +409,10 @@ def _annotated_frames(content: ItemRecord) -> tuple[AnnotatedFrame, ...]:
         if wrong_options or len(set(options)) < len(options):
             what = f"option {wrong_options[0]} is not right" if wrong_options else "an option has two masks"
             raise RecordError(f"{key}.targets", what, "give one mask for each right option that is visible")
-        if fault := damage(counts, size):
+        if fault := mask_fault(counts, size):
             raise RecordError(f"{key}.targets", f"a mask is damaged ({fault})", "write it with pycocotools")
         moment = AnnotatedMoment(frame.frame, frame.second)
-        frames.append(AnnotatedFrame(moment, union(counts, size), tuple(sorted(options))))
+        frames.append(AnnotatedFrame(moment, unite_masks(counts, size), tuple(sorted(options))))
     if len({frame.moment for frame in frames}) < len(frames):
         raise RecordError("annotated", "a frame is annotated twice", "join its targets")
     return tuple(frames)

@@ -30,10 +30,10 @@ from barista_bench.benchmarks.kinds.masks import (
     MaskScore,
     Size,
     answered_masks,
-    bounds,
     explain_masks,
     fraction_box_mask,
     frame_masks,
+    mask_bounds,
     mask_of_frame,
     masks_schema,
     parse_masks,
@@ -283,7 +283,7 @@ class SegmentationTask(HandyvqaTask):
         )
         for kind, masks in kinds:
             for index, mask in masks:
-                if box := bounds(mask):
+                if box := mask_bounds(mask):
                     x0, y0, x1, y1 = (number * scale for number in box)
                     overlays.append(Overlay(shown_indices.index(index), (x0, y0, x1, y1), kind, mask=mask))
         return tuple(overlays)
@@ -354,7 +354,7 @@ def scored_frames(example: Example, prediction: Prediction | None) -> list[tuple
     for index, true in reference:
         mask = mask_of_frame(answer_masks, index, true.size)
         score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, true.size)
-        scores.append((index, score, bounds(mask) is not None))
+        scores.append((index, score, mask_bounds(mask) is not None))
     return scores
 
 

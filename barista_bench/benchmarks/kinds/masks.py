@@ -47,14 +47,14 @@ class MaskScore(NamedTuple):
     f: float
 
 
-def damage(counts: Sequence[str], size: Size) -> str | None:
+def mask_fault(counts: Sequence[str], size: Size) -> str | None:
     """Return the fault of the first compressed run lengths that do not fill `size`; None if all run lengths are
     valid.
     """
     return next((problem for problem in run_problems(counts, size[0] * size[1]) if problem), None)
 
 
-def union(counts: Sequence[str], size: Size) -> Rle:
+def unite_masks(counts: Sequence[str], size: Size) -> Rle:
     """Return the union of several valid masks; for no masks, the empty mask."""
     if not counts:
         return empty_mask(size)
@@ -92,12 +92,12 @@ def random_box_mask(rng: random.Random, size: Size) -> Rle:
 
 def usual_box(masks: Iterable[Rle]) -> Sequence[float]:
     """Return the median of the tight boxes of masks, in fractions of the frame; for no masks, the centre box."""
-    tight_boxes = [(box, mask.size) for mask in masks if (box := bounds(mask))]
+    tight_boxes = [(box, mask.size) for mask in masks if (box := mask_bounds(mask))]
     relative = [(x0 / width, y0 / height, x1 / width, y1 / height) for (x0, y0, x1, y1), (height, width) in tight_boxes]
     return np.median(relative, axis=0).tolist() if relative else CENTRE_FRACTIONS
 
 
-def bounds(rle: Rle) -> tuple[float, float, float, float] | None:
+def mask_bounds(rle: Rle) -> tuple[float, float, float, float] | None:
     """Return the tight box [x0, y0, x1, y1] of a valid mask; None if the mask is empty. The far edges are exclusive."""
     x, y, width, height = mask_boxes([rle.counts], *rle.size)[0].tolist()
     return (x, y, x + width, y + height) if width and height else None
@@ -170,7 +170,7 @@ class RunLengthFields(TypedFields):
     def __post_init__(self) -> None:
         if len(self.size) != 2 or min(self.size) < 1 or self.size[0] * self.size[1] > MAX_PIXELS:
             raise ValueError(f"size is {self.size!r:.80}, no [height, width] of up to {MAX_PIXELS} pixels")
-        if problem := damage([self.counts], (self.size[0], self.size[1])):
+        if problem := mask_fault([self.counts], (self.size[0], self.size[1])):
             raise ValueError(f"counts are no run lengths of {self.size}: {problem}")
 
     @classmethod
@@ -224,7 +224,10 @@ def parse_masks(
     if entries and dropped == len(entries):
         return NOTHING_READ
     answer = MaskAnswer(
-        [MaskFields.of(frame, union([m.counts for m in parts], sizes[0])) for frame, parts in sorted(masks.items())]
+        [
+            MaskFields.of(frame, unite_masks([m.counts for m in parts], sizes[0]))
+            for frame, parts in sorted(masks.items())
+        ]
     )
     return Prediction(answer.write(), dropped)
 
@@ -248,7 +251,7 @@ def sound_mask(rle: object, sizes: Sequence[Size]) -> Rle | None:
     if isinstance(counts, list) and len(counts) <= MAX_COUNTS and all(type(run) is int for run in counts):
         mask = mask_of_runs(counts, (height, width))
         return mask if isinstance(mask, Rle) else None
-    if not isinstance(counts, str) or len(counts) > MAX_COUNTS or damage([counts], (height, width)):
+    if not isinstance(counts, str) or len(counts) > MAX_COUNTS or mask_fault([counts], (height, width)):
         return None
     return Rle(counts=counts, size=(height, width))
 

@@ -105,12 +105,12 @@ def read_time(value: object, frame_seconds: Sequence[float]) -> float | None:
     return frame_seconds[number - 1] if 1 <= number <= len(frame_seconds) else None
 
 
-def snap(time: float, grid: Sequence[float]) -> float:
+def snap_to_grid(time: float, grid: Sequence[float]) -> float:
     """Return the nearest time of the sorted grid if it is within `SNAP`.
 
     Otherwise return the given time, rounded to milliseconds.
 
-    >>> snap(3.9, [0.0, 4.0]), snap(5.12345, [0.0, 4.0]), snap(4.2, [4.0, 4.3])
+    >>> snap_to_grid(3.9, [0.0, 4.0]), snap_to_grid(5.12345, [0.0, 4.0]), snap_to_grid(4.2, [4.0, 4.3])
     (4.0, 5.123, 4.3)
     """
     index = bisect_left(grid, time)
@@ -121,7 +121,7 @@ def snap(time: float, grid: Sequence[float]) -> float:
     return grid[index - 1] if before <= after else grid[index]
 
 
-def first_of(value: Mapping[str, object], keys: Sequence[str]) -> object:
+def first_given(value: Mapping[str, object], keys: Sequence[str]) -> object:
     """Return the first value of these keys that is not None; None if all values are None."""
     return next((value[key] for key in keys if value.get(key) is not None), None)
 
@@ -144,10 +144,10 @@ def read_spans(value: object, frame_seconds: Sequence[float], depth: int = 0) ->
     if isinstance(value, str):
         return _span(_BETWEEN.split(value), frame_seconds) if len(value) <= MAX_SPAN else None
     if isinstance(value, Mapping):
-        ends = [first_of(value, keys) for keys in (_START_KEYS, _END_KEYS)]
+        ends = [first_given(value, keys) for keys in (_START_KEYS, _END_KEYS)]
         if any(end is not None for end in ends):
             return _span(ends, frame_seconds)
-        return read_spans(first_of(value, _INTERVAL_KEYS), frame_seconds, depth + 1)
+        return read_spans(first_given(value, _INTERVAL_KEYS), frame_seconds, depth + 1)
     if not isinstance(value, list):
         return None
     if len(value) == 2 and (pair := _span(value, frame_seconds)):

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, overlap, unexpected_words
+from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, unexpected_words, word_overlap
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import SamplingT
@@ -55,7 +55,7 @@ def _tables(sums: Row) -> dict[str, Any]:
 
 
 class ComparedTexts(NamedTuple):
-    """The texts that an answer is compared with by `overlap`. Words in none of these texts are unexpected."""
+    """The texts that an answer is compared with by `word_overlap`. Words in none of these texts are unexpected."""
 
     reference: str
     context: str = ""
@@ -114,7 +114,8 @@ class TextTask(GraphTask[SamplingT]):
         Unreadable and empty answers score 0.
         """
         overlaps = [
-            overlap(self.text_of(s.prediction), *self.comparison(s.example)) if s.prediction else None for s in samples
+            word_overlap(self.text_of(s.prediction), *self.comparison(s.example)) if s.prediction else None
+            for s in samples
         ]
         return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
 
@@ -130,7 +131,7 @@ class TextTask(GraphTask[SamplingT]):
             for fact in facts
             if not is_said(fact.text, answer)
         ]
-        if not facts and not overlap(answer, *self.comparison(example)).recall:
+        if not facts and not word_overlap(answer, *self.comparison(example)).recall:
             failures.append(AnswerFailure("missed", objects))
         return (*failures, *([AnswerFailure("hallucinated", objects)] if unexpected else ()))
 

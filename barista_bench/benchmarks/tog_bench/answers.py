@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from barista_bench.benchmarks.kinds.spans import MAX_INTERVALS, MAX_NESTED, first_of, is_span, read_spans, read_time
+from barista_bench.benchmarks.kinds.spans import MAX_INTERVALS, MAX_NESTED, first_given, is_span, read_spans, read_time
 from barista_bench.benchmarks.name_matching import plain_name
 from barista_bench.benchmarks.parsing import MAX_ANSWER, NOTHING_READ, is_text, json_objects, strip_fence
 from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects
@@ -108,7 +108,7 @@ class _Reader:
     def _add_names(self, value: object, kind: str) -> None:
         """Add the names in one field: a text with commas between names, or a list. Each name counts once."""
         for item in value if isinstance(value, list) else [value]:
-            text = first_of(item, _OBJECT_KEYS) if isinstance(item, Mapping) else item
+            text = first_given(item, _OBJECT_KEYS) if isinstance(item, Mapping) else item
             if text is None:
                 self.dropped += isinstance(item, Mapping)
                 continue
@@ -195,8 +195,8 @@ class _Reader:
             for item in value:
                 yield from self._timed_boxes(item, depth + 1) if isinstance(item, Mapping) else ((None, item),)
         elif (time := self._stated_time(value)) is not None:
-            yield from ((time, box) for box in _boxes_at_once(first_of(value, _BOX_KEYS)))
-        elif (track := first_of(value, _TRACK_KEYS)) is not None:
+            yield from ((time, box) for box in _boxes_at_once(first_given(value, _BOX_KEYS)))
+        elif (track := first_given(value, _TRACK_KEYS)) is not None:
             yield from self._timed_boxes(track, depth + 1)
         else:
             for key, item in value.items():
@@ -205,8 +205,8 @@ class _Reader:
 
     def _stated_time(self, value: Mapping[str, object]) -> float | None:
         """Return the time that an entry states as seconds or as a frame's number."""
-        stamp = first_of(value, _TIME_KEYS)
-        return self._frame(first_of(value, _FRAME_KEYS)) if stamp is None else self._time(stamp)
+        stamp = first_given(value, _TIME_KEYS)
+        return self._frame(first_given(value, _FRAME_KEYS)) if stamp is None else self._time(stamp)
 
     def _time(self, value: object) -> float | None:
         return read_time(value, self.frames.times)
@@ -234,7 +234,7 @@ def _named_entries(
 ) -> Iterator[tuple[object, object]]:
     if not isinstance(value, Mapping):
         yield None, value
-    elif (name := first_of(value, _OBJECT_KEYS)) is not None:
+    elif (name := first_given(value, _OBJECT_KEYS)) is not None:
         yield name, value
     elif not is_entry(value) and value and all(find_object(key) for key in value):
         yield from value.items()

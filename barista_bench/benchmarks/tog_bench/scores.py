@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from barista_bench.benchmarks.kinds.spans import as_pairs, snap
+from barista_bench.benchmarks.kinds.spans import as_pairs, snap_to_grid
 from barista_bench.benchmarks.name_matching import NameMatcher, plain_name
 from barista_bench.benchmarks.sentence_similarity import DECIMALS
 from barista_bench.benchmarks.tog_bench.columns import (
@@ -161,7 +161,7 @@ def box_track(item: RequiredObject, frame_times: Sequence[float], box_times: Box
     boxes = {time: as_xyxy(box) for time, box in zip(item.times, item.boxes, strict=True)}
     nearest: dict[float, float] = {}
     for time in item.times:
-        frame = snap(time, frame_times)
+        frame = snap_to_grid(time, frame_times)
         if abs(frame - time) < abs(frame - nearest.get(frame, float("inf"))):
             nearest[frame] = time
     counted_times = sorted(nearest[frame] for frame in frame_times if frame in nearest)
@@ -201,7 +201,7 @@ def _time_grid(tracks: Sequence[Mapping[float, Xyxy]], frame_times: Sequence[flo
     """Return the sorted times that a predicted time can mean: times of true boxes and of other shown frames."""
     times = sorted({time for track in tracks for time in track})
     true_times = set(times)
-    return sorted({*times, *(time for time in frame_times if snap(time, times) not in true_times)})
+    return sorted({*times, *(time for time in frame_times if snap_to_grid(time, times) not in true_times)})
 
 
 def _predicted_object(item: AnsweredObject, grid: Sequence[float], *, only_on_grid: bool) -> PredictedObject:
@@ -211,7 +211,7 @@ def _predicted_object(item: AnsweredObject, grid: Sequence[float], *, only_on_gr
     boxes: dict[float, list[Xyxy]] = {}
     grid_times = set(grid)
     for entry in item.boxes:
-        time = snap(entry.timestamp, grid)
+        time = snap_to_grid(entry.timestamp, grid)
         if time in grid_times or not only_on_grid:
             boxes.setdefault(time, []).append(as_xyxy(entry.box))
     return PredictedObject(None, as_pairs(item.intervals), boxes, item.malformed)

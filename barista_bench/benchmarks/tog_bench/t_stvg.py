@@ -21,7 +21,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import ClassVar, cast
 
-from barista_bench.benchmarks.kinds.spans import snap, timed_frames
+from barista_bench.benchmarks.kinds.spans import snap_to_grid, timed_frames
 from barista_bench.benchmarks.name_matching import matching_options, plain_name
 from barista_bench.benchmarks.release_records import GraphColumns
 from barista_bench.benchmarks.tog_bench.answers import ShownFrames, read_answer
@@ -287,7 +287,7 @@ def _example(
     times = [round(float(facts.seconds[frame]), 3) for frame in frames]
     sx, sy = facts.width / record.width, facts.height / record.height
     objects = [_required_object(item, task.kind, sx, sy) for item in task.objects]
-    is_seen = [any(snap(box.time, times) in times for box in item.boxes) for item in task.objects]
+    is_seen = [any(snap_to_grid(box.time, times) in times for box in item.boxes) for item in task.objects]
     return TSTVG.new_example(
         f"{TSTVG.name}:{task.id}",
         task.video,
@@ -345,6 +345,6 @@ def _boxes_on_frames(boxes: Iterable[tuple[float, list[float]]], times: list[flo
     """Yield each box on a shown frame, with the number of the frame from 0."""
     frames = {time: frame for frame, time in enumerate(times)}
     for time, box in boxes:
-        frame = frames.get(snap(time, times))
+        frame = frames.get(snap_to_grid(time, times))
         if frame is not None:
             yield frame, as_xyxy(box)

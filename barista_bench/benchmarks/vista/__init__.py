@@ -10,7 +10,7 @@ from barista_bench.benchmarks.vista.matching import (
 from barista_bench.benchmarks.vista.paper_tables import paper_tables
 from barista_bench.benchmarks.vista.release import (
     VistaRelease as VistaRelease,
-    counts as counts,
+    count_content as count_content,
     open_release as open_release,
 )
 

@@ -17,7 +17,7 @@ from barista_bench.benchmarks.vista.release_files import ENVIRONMENTS, THEMES
 from barista_bench.benchmarks.vista.scoring import MatchedSet, MatchedSets
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.metrics.sequence_matching.scoring import mean_with_interval
-from barista_bench.tables import Ranged, Table, Value, chart, words
+from barista_bench.tables import RangedScore, Table, Value, chart, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,7 +135,7 @@ def _table(sets: pd.DataFrame) -> Table:
 def _cell(values: pd.Series[float]) -> Value:
     interval = mean_with_interval(values.tolist())
     mean, low, high = interval["mean"], interval["ci_low"], interval["ci_high"]
-    return mean if mean is None or low is None or high is None else Ranged(mean, low, high)
+    return mean if mean is None or low is None or high is None else RangedScore(mean, low, high)
 
 
 def _chart(title: str, sets: pd.DataFrame, x: str) -> Table:

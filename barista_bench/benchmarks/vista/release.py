@@ -287,7 +287,7 @@ def _fault(error: DataError, root: Path) -> str:
     return str(error).partition(". Fix:")[0].replace(f"{root}/", "")
 
 
-def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "type")) -> pd.DataFrame:
+def count_content(release: VistaRelease, by: Sequence[str] = ("environment", "level", "type")) -> pd.DataFrame:
     """Count the content of a release, with a sorted row for each group of problem sets.
 
     The first columns are the names in `by` (any of `COUNTED_BY`; an empty `by` gives one row over all sets). The other

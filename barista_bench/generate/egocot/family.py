@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import msgspec
 
 from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, EvidenceBox, EvidenceFact, Times
-from barista_bench.benchmarks.egocot.items import BY_CODE, GROUPS, GraphPredicate, Split, clock
+from barista_bench.benchmarks.egocot.items import BY_CODE, GROUPS, GraphPredicate, Split, clock_text
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
@@ -346,7 +346,7 @@ def rationale_of(evidence: EvidenceBase) -> list[str]:
     targets = (f"The target object is the {_noun(name)}." for name in evidence.targets)
     sentences = [*targets, *map(fact_sentence, facts), *map(place_sentence, focused)]
     subject = "moments that matter are" if len(unmentioned) > 1 else "moment that matters is"
-    return [*sentences, f"The {subject} {', '.join(map(clock, unmentioned))}."] if unmentioned else sentences
+    return [*sentences, f"The {subject} {', '.join(map(clock_text, unmentioned))}."] if unmentioned else sentences
 
 
 def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
@@ -382,5 +382,5 @@ def _noun(name: str) -> str:
 def _with_time(sentence: str, span: Times | None) -> str:
     if span is None:
         return sentence[0].upper() + sentence[1:]
-    start, end = map(clock, span)
+    start, end = map(clock_text, span)
     return f"At {start}, {sentence}" if start == end else f"From {start} to {end}, {sentence}"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from barista_bench.benchmarks.egocot.cot import Cot
-from barista_bench.benchmarks.egocot.items import clock
+from barista_bench.benchmarks.egocot.items import clock_text
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.descriptions import Basis, is_told_apart, name_object
 from barista_bench.generate.egocot.statements import quarter_of
@@ -104,7 +104,7 @@ class ShownScene:
         self.frames = evenly_spaced(scene.frame_count, Cot.sampling.frames)
 
     def time(self, frame: int) -> str:
-        return clock(frame / self.scene.fps)
+        return clock_text(frame / self.scene.fps)
 
     def phrase(self, action: str) -> str:
         """Return the name of an action or a step, with articles."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.handyvqa import release
-from barista_bench.benchmarks.kinds.masks import union
+from barista_bench.benchmarks.kinds.masks import unite_masks
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video, sample_candidates, with_choices
@@ -176,7 +176,7 @@ def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRe
         ids = masked[item.candidate.right.index(item.choices[option])]
         rles = [graph.rle(instances[object_id]) for object_id in ids if object_id in instances]
         if rles:
-            mask = union([rle.counts for rle in rles], rles[0].size)
+            mask = unite_masks([rle.counts for rle in rles], rles[0].size)
             segmentation = release.RunLengths(size=mask.size, counts=mask.counts)
             targets.append(release.TargetRecord(option=option, segmentation=segmentation))
     return targets

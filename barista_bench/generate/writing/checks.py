@@ -35,8 +35,8 @@ from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Catego
 from barista_bench.benchmarks.barista.qa_templates import FEWEST_WORDS, QaPair
 from barista_bench.benchmarks.egocot.claims import Claim, claims_of
 from barista_bench.benchmarks.egocot.evidence import Terms, Vocabulary, canonical_name, vocabulary_of
-from barista_bench.benchmarks.egocot.lexicon import GRAPH_WORDS, NEGATIONS, ORDER, PieceKind, stems
-from barista_bench.benchmarks.egocot.phrases import ANY, clauses
+from barista_bench.benchmarks.egocot.lexicon import GRAPH_WORDS, NEGATIONS, ORDER, PieceKind, word_stems
+from barista_bench.benchmarks.egocot.phrases import ANY, split_clauses
 from barista_bench.benchmarks.lexical import stem
 from barista_bench.benchmarks.parsing import is_text, object_schema
 from barista_bench.generate.candidates import are_alike
@@ -219,7 +219,7 @@ class WordingChecker:
         names = [
             text[piece.start : piece.end]
             for text in texts.all
-            for clause in clauses(text, self._vocabulary, terms=self._terms)
+            for clause in split_clauses(text, self._vocabulary, terms=self._terms)
             for piece in clause.pieces
             if piece.kind == "name" and piece.names not in (ANY, {"hand"})
         ]
@@ -279,9 +279,11 @@ class WordingChecker:
     @cached_property
     def _terms(self) -> Terms:
         words = ((kind, name, text) for name, texts in GRAPH_WORDS.items() for kind, text in texts)
-        terms: dict[tuple[str, ...], tuple[PieceKind, str]] = {stems(text): (kind, name) for kind, name, text in words}
+        terms: dict[tuple[str, ...], tuple[PieceKind, str]] = {
+            word_stems(text): (kind, name) for kind, name, text in words
+        }
         for name, attribute in self.domain.attributes.items():
-            terms |= {stems(value): ("state", value) for value in attribute.values if name != "type"}
+            terms |= {word_stems(value): ("state", value) for value in attribute.values if name != "type"}
         return terms
 
     @cached_property

@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias, TypeVar
 import msgspec
 from PIL import Image
 
-from barista_bench.benchmarks.egocot.items import SUBTASKS, clock
+from barista_bench.benchmarks.egocot.items import SUBTASKS, clock_text
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.example import Fields, content_seed
 from barista_bench.errors import DataError
@@ -121,7 +121,7 @@ class ItemPlan:
     @property
     def material(self) -> dict[str, str]:
         """Return what the writer is told."""
-        times = ", ".join(clock(frame / self.scene.fps) for frame in self.frames)
+        times = ", ".join(clock_text(frame / self.scene.fps) for frame in self.frames)
         return {"kind": self.kind, "needed": "; ".join(self.names), "others": "; ".join(self.others), "times": times}
 
     @cached_property

@@ -12,7 +12,7 @@ from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import score_tasks
-from barista_bench.tables import Cell, Ranged, Table, interval, number_columns, text_columns, to_csv
+from barista_bench.tables import Cell, RangedScore, Table, interval, number_columns, text_columns, to_csv
 
 MOST_RUNS = 100
 
@@ -76,7 +76,7 @@ def sweep_table(found: Sequence[tuple[str, Results]]) -> Table:
     for label, results in found:
         metric, costs = results.metrics[results.primary], results.timing.costs
         ends = None if metric.low is None or metric.high is None else (metric.low, metric.high)
-        value = Cell(Ranged(metric.mean, *ends), notes=(interval(*ends),)) if ends else Cell(metric.mean)
+        value = Cell(RangedScore(metric.mean, *ends), notes=(interval(*ends),)) if ends else Cell(metric.mean)
         means = [costs[name].mean if name in costs else None for name in ("input_tokens", "output_tokens", "seconds")]
         rows.append((f"{results.dataset.task}, {label}", value, *means))
     columns = (*text_columns("task and settings"), *number_columns("", "score", "input tokens", "output tokens", "s"))

@@ -17,7 +17,7 @@ from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.score.results import Results, read_results
 from barista_bench.runs.score.scoring import score_tasks
-from barista_bench.tables import Cell, Ranged, Row, Table, interval, number_columns, to_csv
+from barista_bench.tables import Cell, RangedScore, Row, Table, interval, number_columns, to_csv
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -98,7 +98,7 @@ def _cell(results: Results | None) -> Cell:
     metric = results.primary_metric if results else None
     if metric is None or metric.low is None or metric.high is None:
         return Cell(None if metric is None else metric.mean)
-    return Cell(Ranged(metric.mean, metric.low, metric.high), notes=(interval(metric.low, metric.high),))
+    return Cell(RangedScore(metric.mean, metric.low, metric.high), notes=(interval(metric.low, metric.high),))
 
 
 def trainer_callback(**settings: Any) -> TrainerCallback:  # noqa: ANN401  (fields of `WatchConfig`)
@@ -125,4 +125,4 @@ def trainer_callback(**settings: Any) -> TrainerCallback:  # noqa: ANN401  (fiel
 
 def _values(heads: tuple[str, ...], row: tuple[Cell, ...]) -> Iterator[tuple[str, Cell]]:
     for name, cell in zip(heads, row, strict=True):
-        yield name, Cell(cell.value.value) if isinstance(cell.value, Ranged) else cell
+        yield name, Cell(cell.value.value) if isinstance(cell.value, RangedScore) else cell

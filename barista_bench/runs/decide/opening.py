@@ -16,7 +16,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.runs.decide.contest import Contest, Goal, Rival
 from barista_bench.runs.decide.order import AskingOrder
-from barista_bench.runs.decide.stopping import Watched
+from barista_bench.runs.decide.stopping import WatchedContest
 from barista_bench.runs.log_reader import run_records
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask, RunDescription, other_options, read_run
 from barista_bench.runs.score.labels import short_name
@@ -162,7 +162,7 @@ def short_label(run: ScoredRun) -> str:
     return run.name or short_name(run.results.model)
 
 
-class WatchedRun(Watched):
+class WatchedRun(WatchedContest):
     """The contest of one task, and its run folder."""
 
     def __init__(

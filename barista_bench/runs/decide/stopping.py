@@ -18,7 +18,7 @@ from barista_bench.runs.decide.contest import Contest
 from barista_bench.runs.score.stopping import StoppedRun
 
 
-class Watched(ABC):
+class WatchedContest(ABC):
     """A contest and the log of its answers.
 
     Args:
@@ -59,7 +59,7 @@ class Stopping:
         decided: position of a task -> the number of units that decided it.
     """
 
-    def __init__(self, watched: Sequence[Watched], alpha: float) -> None:
+    def __init__(self, watched: Sequence[WatchedContest], alpha: float) -> None:
         self.watched, self._alpha = watched, alpha
         self.decided: dict[int, int] = {}
         self._p_values = [1.0] * len(watched)

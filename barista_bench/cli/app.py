@@ -156,7 +156,7 @@ def parsed_box_format(text: str | None) -> BoxFormat | None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print_result(__version__)
+        typer.echo(__version__)
         raise typer.Exit
 
 

@@ -25,7 +25,7 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask import runner
 from barista_bench.runs.log.sample_log import log_files
-from barista_bench.runs.log_reader import compact
+from barista_bench.runs.merging import compact
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import read_scored, score
 from tests.conftest import MadeOnce

@@ -335,7 +335,7 @@ def score(
 @app.command("run compact")
 def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
     """Merge the logs of all processes of a run into one log, without superseded lines."""
-    from barista_bench.runs.log_reader import compact as compact_logs
+    from barista_bench.runs.merging import compact as compact_logs
 
     with exit_on_error():
         compacted = compact_logs(folder)
@@ -348,7 +348,7 @@ def merge(
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
 ) -> None:
     """Merge folders of one run that machines without a shared disk wrote."""
-    from barista_bench.runs.log_reader import merge as merge_runs
+    from barista_bench.runs.merging import merge as merge_runs
 
     with exit_on_error():
         merged = merge_runs(folders, out)

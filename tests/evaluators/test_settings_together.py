@@ -15,7 +15,7 @@ from barista_bench.reporting.analyses import rank_tier
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.sweep import sweep_configs
 from barista_bench.runs.decide import order
-from barista_bench.runs.log_reader import merge
+from barista_bench.runs.merging import merge
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import summary_line
 from barista_bench.runs.score.scoring import read_scored, score

@@ -25,7 +25,8 @@ from barista_bench.runs.log.sample_log import (
     logged_logprobs,
     read_records,
 )
-from barista_bench.runs.log_reader import compact, finished_samples
+from barista_bench.runs.log_reader import finished_samples
+from barista_bench.runs.merging import compact
 from tests.processes import PROCESSES
 from tests.runs.made_logs import change_lines, digest_of, names, read_folder, record, write, write_lines
 

@@ -15,9 +15,10 @@ from hypothesis import given, settings, strategies as st
 from barista_bench.core.example import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files import writing
-from barista_bench.runs import log_reader, log_reader as reader_module
+from barista_bench.runs import log_reader, merging
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, log_files, sample_digest, seal
-from barista_bench.runs.log_reader import Compaction, LogReader, compact, finished_samples
+from barista_bench.runs.log_reader import LogReader, finished_samples
+from barista_bench.runs.merging import Compaction, compact
 from tests.kills import in_child
 from tests.runs.made_logs import (
     content_of,
@@ -113,7 +114,7 @@ def test_logs_that_are_compacted_between_listing_and_opening_are_listed_again(
     listed = log_files(tmp_path)
     (tmp_path / "samples-0.jsonl").rename(tmp_path / "samples.jsonl")
     answers = iter([listed])
-    monkeypatch.setattr(reader_module, "log_files", lambda folder: next(answers, None) or log_files(folder))
+    monkeypatch.setattr(log_reader, "log_files", lambda folder: next(answers, None) or log_files(folder))
     assert names(read_folder(tmp_path)) == ["a"]
 
 
@@ -194,7 +195,7 @@ def test_it_is_refused_while_a_run_writes(tmp_path: Path, name: str) -> None:
 
 def test_a_log_that_a_run_starts_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path)
-    lock_all = log_reader._lock_all
+    lock_all = merging._lock_all
 
     def start_after_locking(*arguments: object) -> object:
         locked = lock_all(*arguments)  # type: ignore[arg-type]
@@ -202,7 +203,7 @@ def test_a_log_that_a_run_starts_meanwhile_stays(tmp_path: Path, monkeypatch: py
             log.append(record("started"))
         return locked
 
-    monkeypatch.setattr(log_reader, "_lock_all", start_after_locking)
+    monkeypatch.setattr(merging, "_lock_all", start_after_locking)
     compact(tmp_path)
     assert (tmp_path / "samples-3.jsonl").exists()
     assert sample_digest("started", "f", "e", 0) in finished_samples(tmp_path)
@@ -233,7 +234,7 @@ def traced(work: Callable[[Path], object], folder: Path, before_line: Callable[[
 
     def trace(frame: FrameType, event: str, _: object) -> object:
         nonlocal executed
-        if frame.f_code.co_filename not in (log_reader.__file__, writing.__file__):
+        if frame.f_code.co_filename not in (log_reader.__file__, merging.__file__, writing.__file__):
             return None
         if event == "line":
             executed += 1

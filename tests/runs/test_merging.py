@@ -17,7 +17,8 @@ from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.described import AIDS_FILE
 from barista_bench.runs.log.inputs import INPUTS_FILE, merge_inputs, read_inputs
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleLog, SampleRecord, read_records, seal
-from barista_bench.runs.log_reader import merge, run_records
+from barista_bench.runs.log_reader import run_records
+from barista_bench.runs.merging import merge
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run

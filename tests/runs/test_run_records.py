@@ -25,7 +25,7 @@ from barista_bench.runs.log.inputs import (
     read_inputs,
     sample_keys,
 )
-from barista_bench.runs.log_reader import compact
+from barista_bench.runs.merging import compact
 from barista_bench.runs.score.samples import read_samples
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run

@@ -13,12 +13,14 @@ from barista_bench.core.example import Status, status_counts
 from barista_bench.runs.score.costs import COST_NAMES, cost_text
 from barista_bench.runs.score.results import MetricValue, Results, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import run_labels
 from barista_bench.tables import (
     Bar,
     Cell,
     Column,
     Query,
     Ranged,
+    Row,
     Table,
     Value,
     interval,
@@ -33,6 +35,8 @@ MAX_ROWS = 100
 MAX_NAME = 80
 ABOUT_REFERENCE = ("examples", "support")
 """Columns that describe the examples, not the model. They are printed once if all models agree."""
+STOPPED = "Stopped early"
+"""Title of the table of runs that stopped early. It has decisions and intervals, and no scores or ranks."""
 
 LabelledResults = tuple[str, Results]
 """A model's label in this report, and the model's results."""
@@ -315,3 +319,26 @@ def shorten_name(text: str) -> str:
     if re.fullmatch(r"-?\d+\.\d{4,}", text):
         return f"{float(text):.3f}"
     return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"
+
+
+def stopped_table(runs: Sequence[ScoredRun]) -> Table | None:
+    """Return a table with a row per run that stopped early, or None without such runs."""
+    labels, rows = run_labels(runs), list[Row]()
+    for run in runs:
+        if (stopped := run.results.stopped) is not None:
+            label, dataset = labels[run.folder], run.results.dataset
+            about = (label, f"{dataset.benchmark} / {words(dataset.task)}", words(stopped.metric))
+            counted = f"{number(stopped.counted)} of {number(stopped.examples)} examples"
+            counted += f", a part of the set ({dataset.part.words})" if dataset.part else ""
+            rows.append((*about, stopped.low, stopped.high, counted, stopped.sentence(label)))
+    columns = (
+        *text_columns("model", "task", "metric"),
+        *number_columns("", "at least", "at most"),
+        *text_columns("counted", "decision"),
+    )
+    note = (
+        "These runs stopped as soon as a question was decided, so their scores would be biased. The interval holds the "
+        "score on exactly these questions, however often one looked. Unlike the intervals of scores, it does not cover "
+        "other videos."
+    )
+    return Table.of(STOPPED, columns, rows, note) if rows else None

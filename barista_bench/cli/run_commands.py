@@ -113,12 +113,13 @@ def _sweep(config: RunConfig) -> None:
 
     table = run_sweep(config)
     print_result(*to_text(table).splitlines())
-    echo(f"wrote {config.out / 'sweep.csv'}")
+    written = [config.out / "sweep.csv"]
     if find_spec("matplotlib"):
         from barista_bench.plots import write_figure
 
-        for path in write_figure(table, config.out, "sweep"):
-            echo(f"wrote {path}")
+        written = write_figure(table, config.out, "sweep")  # the same sweep.csv among them
+    for path in written:
+        echo(f"wrote {path}")
 
 
 @flag_command(app, WatchConfig, positional="checkpoints data", hidden=("model", "sweep"), name="run watch")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from huggingface_hub.constants import HF_HOME
 
-from barista_bench.core.model_names import ABLATIONS, SCRIPTED
+from barista_bench.core.model_names import ABLATIONS, BASELINES, SCRIPTED
 from barista_bench.files.writing import write_whole
 from barista_bench.runs.ask.config import ModelSettings, SpendingSettings
 from barista_bench.runs.log.inputs import digest
@@ -31,8 +31,9 @@ def _seen_file(config: ModelSettings) -> Path:
 
 
 def is_seen(config: ModelSettings) -> bool:
-    """Return whether this machine has asked the model before, in a preflight or a run."""
-    return not is_new_kind(config.model) or _seen_file(config).exists()
+    """Return whether this machine has asked the model before, in a preflight or a run. Baselines need no preflight."""
+    is_baseline = config.model.rpartition(":")[2] in BASELINES
+    return is_baseline or not is_new_kind(config.model) or _seen_file(config).exists()
 
 
 def mark_seen(config: ModelSettings) -> None:

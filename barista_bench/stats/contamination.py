@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from barista_bench.core.resampling import LEVEL
+from barista_bench.core.resampling import LEVEL, PERMUTATIONS
 from barista_bench.errors import DataError
 from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
 from barista_bench.runs.score.scoring import ScoredRun
@@ -54,12 +54,15 @@ class GuessComparison:
         return self.interval is not None and self.interval[0] > 0
 
 
-def compare_guesses(public: Sequence[ScoredRun], private: Sequence[ScoredRun]) -> tuple[GuessComparison, ...]:
+def compare_guesses(
+    public: Sequence[ScoredRun], private: Sequence[ScoredRun], *, permutations: int = PERMUTATIONS
+) -> tuple[GuessComparison, ...]:
     """Compare the advantages of each model and task that both sets have.
 
     Args:
         public: runs of `text_only:MODEL` and of `prior` on the published set. Other runs are ignored.
         private: the same on the private set.
+        permutations: maximum number of permutations for the p-values of the advantages. The verdict uses no p-value.
 
     Raises:
         DataError: no model has all four runs, a model has two runs of a task, or the runs on the two sets differ in
@@ -77,7 +80,7 @@ def compare_guesses(public: Sequence[ScoredRun], private: Sequence[ScoredRun]) -
     level = 1 - (1 - LEVEL) / len(shared)
 
     def advantage(runs: tuple[ScoredRun, ScoredRun]) -> Comparison:
-        return compare_pair(*runs, permutations=1, level=level)  # only its interval is used, and no p-value
+        return compare_pair(*runs, permutations=permutations, level=level)
 
     return tuple(
         GuessComparison(key[2].removeprefix(GUESSER), advantage(of_public[key]), advantage(of_private[key]))

@@ -55,7 +55,7 @@ def chosen_tasks(config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> list[
             opened = replace(opened, examples=with_ids(opened.examples, ids), part=part)
         parts.append(opened)
     if not parts:
-        raise ConfigError(f"no example is chosen by {_in_words(config)}. Fix: choose others")
+        raise ConfigError(f"no example is chosen, because none fits: {_in_words(config)}. Fix: choose others")
     return parts
 
 

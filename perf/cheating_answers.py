@@ -56,6 +56,8 @@ MARGIN = 0.02
 """What a cheat may earn above the prior."""
 FEWEST = 12
 """Examples to measure on."""
+TURNED = " turned "
+"""Stands between the id of a question and the number of its rotation."""
 SAMPLING: Mapping[str, Mapping[str, object]] = {
     "grounding": {"min_area": 20.0, "fraction": 0.2},
     "hand_object": {"fraction": 0.2},
@@ -75,6 +77,9 @@ class Cheats:
         self.task, self.examples = task, examples
         self.references = [task.reference_answer(example, GRID) for example in examples]
         self.others = [[i for i, other in enumerate(examples) if other.video_id != e.video_id] for e in examples]
+        ids = list(map(_question_id, examples))
+        self.first = list(map(ids.index, ids))
+        """The first rotation of each question: blind answers must not differ between rotations."""
         self._priors: dict[int, str] = {}
         self._frequent: dict[str, list[Any]] = {}
         self._words: dict[int, frozenset[str]] = {}
@@ -87,7 +92,7 @@ class Cheats:
 
     def chance(self, index: int) -> str:
         example = self.examples[index]
-        return self.task.random_answer(example, random.Random(example.example_id), GRID)
+        return self.task.random_answer(example, random.Random(_question_id(example)), GRID)
 
     def all(self) -> Iterator[tuple[str, Answer]]:
         """Yield each cheat by its name."""
@@ -149,7 +154,7 @@ class Cheats:
 
     def _other(self, index: int, step: int) -> str:
         others = self.others[index]
-        return self.references[others[(index * 7 + step) % len(others)]]
+        return self.references[others[(self.first[index] * 7 + step) % len(others)]]
 
     def _constant(self, index: int, place: int) -> str:
         """Return the same reference for all examples, except those of its video."""
@@ -240,10 +245,14 @@ def _rotations(example: Example) -> Iterator[Example]:
     for shift in range(1, len(options)):
         yield replace(
             example,
-            example_id=f"{example.example_id}:{shift}",
+            example_id=f"{example.example_id}{TURNED}{shift}",
             inputs={**inputs, "options": [*options[shift:], *options[:shift]]},
             target={**target, "correct": sorted((right - shift) % len(options) for right in target["correct"])},
         )
+
+
+def _question_id(example: Example) -> str:
+    return example.example_id.partition(TURNED)[0]
 
 
 def mean_reward(reward: TaskReward, answer: Answer, references: Mapping[int, RowReference]) -> float:

@@ -11,8 +11,9 @@ a kitchen of seed 251. A training is kept, and not repeated. Each training start
 * `format`: only the parts `format` and `parsed` are rewarded;
 * `supervised`: scripts/train_lora.py on the same questions and the references, for about as many CPU seconds.
 
-Prints one row for each model. The last column is the score of `grpo` minus that of the model, with the 95% interval
-over videos.
+Prints one row for each model: CPU seconds, the fraction of readable answers, the score among these, the score, and the
+score after half the steps. The last column is the score of `grpo` minus that of the model, with the 95% interval over
+videos.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
@@ -153,13 +155,22 @@ def rows(work: Path, task: str) -> Iterator[str]:
     if "grpo" in trained:
         scored["`text_only:` grpo"] = ask(work, task, "text_only", f"text_only:{MODEL}", "grpo")
     for name, each in scored.items():
+        halfway = sorted((_seconds(work, task, name).parent / "checkpoints").glob("checkpoint-*"), key=_step)[:-1]
+        half = [_mean_score(ask(work, task, f"{name}_half", adapter=f"{name}/checkpoints/{f.name}")) for f in halfway]
         seconds = _seconds(work, task, name)
         cpu = seconds.read_text() if seconds.exists() else ""
         readable = [sample for sample in each.samples if sample.prediction is not None]
-        values = [sample.scores[each.task.sample_score] for sample in each.samples]
         among = [sample.scores[each.task.sample_score] for sample in readable]
-        cells = [task, name, cpu, f"{len(readable) / len(values):.2f}", f"{sum(among) / max(1, len(among)):.3f}"]
-        yield f"| {' | '.join([*cells, f'{sum(values) / len(values):.3f}', _behind(scored, name)])} |"
+        cells = [task, name, cpu, f"{len(readable) / len(each.samples):.2f}", f"{fmean(among or [0]):.3f}"]
+        yield f"| {' | '.join([*cells, _mean_score(each), ''.join(half), _behind(scored, name)])} |"
+
+
+def _mean_score(run: ScoredRun) -> str:
+    return f"{fmean(sample.scores[run.task.sample_score] for sample in run.samples):.3f}"
+
+
+def _step(checkpoint: Path) -> int:
+    return int(checkpoint.name.rpartition("-")[2])
 
 
 def _seconds(work: Path, task: str, name: str) -> Path:

@@ -17,15 +17,7 @@ from barista_bench.benchmarks.egocot.items import clock_text
 from barista_bench.benchmarks.egocot.records import RecordReader
 from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import (
-    Choice,
-    Item,
-    QuestionCandidate,
-    Tally,
-    reasons_of,
-    sample_candidates,
-    with_choices,
-)
+from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.egocot.family import EgocotFamily, EvidenceMaker, record_of
 from barista_bench.generate.egocot.statements import InQuarter
 from barista_bench.generate.generator import generate
@@ -324,8 +316,8 @@ class Generated:
         candidates = [candidate for scene in scenes.values() for candidate in FAMILY.decide_all(scene, Tally())]
         self.items: list[Item] = []
         for subtask in FAMILY.subtasks:
-            sampled = sample_candidates([c for c in candidates if c.subtask == subtask], per_subtask, 0)
-            self.items += with_choices(sampled, subtask.lower(), FAMILY.distractors_needed, 0)
+            asked = [candidate for candidate in candidates if candidate.subtask == subtask]
+            self.items += FAMILY.sample_subtask(subtask, asked, per_subtask, 0)
 
     def record(self, item: Item) -> tuple[dict[str, Any], EvidenceBase]:
         """An item's record, and what its rationales are held against."""

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.benchmarks.handyvqa.choice_tasks import RELEASED, LetterReading, parse_letters, strict_letters
+from barista_bench.benchmarks.handyvqa.letters import RELEASED, LetterReading, parse_letters, strict_letters
 from barista_bench.core.example import write_scores
 from barista_bench.core.task import ParseError
 from tests.handyvqa.made import CUPS

@@ -8,7 +8,7 @@ import pytest
 
 from barista_bench.api import evaluate
 from barista_bench.benchmarks.handyvqa import Action, Objects, open_release
-from barista_bench.benchmarks.handyvqa.choice_tasks import PLAIN, RELEASED, LetterReading
+from barista_bench.benchmarks.handyvqa.letters import PLAIN, RELEASED, LetterReading
 from barista_bench.core.example import write_scores
 from barista_bench.core.task import Example, Prediction, Task
 from barista_bench.data.folder import build

@@ -8,7 +8,7 @@ import pytest
 
 from barista_bench.benchmarks import RecordedAnswers
 from barista_bench.benchmarks.handyvqa import open_release
-from barista_bench.benchmarks.handyvqa.choice_tasks import LetterReading
+from barista_bench.benchmarks.handyvqa.letters import LetterReading
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
 from barista_bench.core.task import Prediction
 from tests.conftest import SHARED

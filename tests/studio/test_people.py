@@ -59,18 +59,17 @@ def examples_of(data: Path, task: str) -> list[Example]:
     return list(read_frozen(data / "frozen" / f"{task}.jsonl", "barista"))
 
 
-def test_a_draw_is_in_proportion_and_grows(data: Path) -> None:
+def test_a_sample_is_in_proportion_and_grows(data: Path) -> None:
     task, examples = get_task("barista", "grounding"), examples_of(data, "grounding")
     few, more = sample_examples(task, examples, 8), sample_examples(task, examples, 20)
     assert more[:8] == few == sample_examples(task, examples, 8)
     assert len(set(more)) == 20
     assert sorted(sample_examples(task, examples, 10_000)) == list(range(len(examples)))
-    everywhere, drawn = (Counter(examples[at].label for at in places) for places in (range(len(examples)), more))
-    expected = {label: 20 * count / len(examples) for label, count in everywhere.items()}
-    assert all(abs(drawn[label] - fraction) < 2.5 for label, fraction in expected.items())
+    everywhere, sampled = (Counter(examples[index].label for index in part) for part in (range(len(examples)), more))
+    assert all(abs(sampled[label] - 20 * count / len(examples)) < 2.5 for label, count in everywhere.items())
 
 
-def test_what_is_scored_together_is_drawn_together(generated: Callable[[str], Path], tmp_path: Path) -> None:
+def test_what_is_scored_together_is_sampled_together(generated: Callable[[str], Path], tmp_path: Path) -> None:
     build(generated("vista"), tmp_path / "data", benchmark="vista", cache=False)
     task, pair = get_task("vista", "all"), list(read_frozen(tmp_path / "data" / "frozen" / "all.jsonl", "vista"))
     examples = [

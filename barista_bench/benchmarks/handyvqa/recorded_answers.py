@@ -27,20 +27,18 @@ from PIL import Image
 
 from barista_bench.benchmarks import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
-from barista_bench.benchmarks.handyvqa.choice_tasks import CHOICE_TASKS, Objects, OptionsTask, letters
-from barista_bench.benchmarks.handyvqa.release import (
+from barista_bench.benchmarks.handyvqa.choice_tasks import CHOICE_TASKS, Objects, OptionsTask
+from barista_bench.benchmarks.handyvqa.letters import letters
+from barista_bench.benchmarks.handyvqa.records import (
     MAX_ANNOTATED,
     MAX_OPTIONS,
     FrameNumber,
-    HandyvqaQuestion,
     ItemRecord,
-    QuestionClip,
     RecordInFile,
     RecordT,
     RunLengths,
-    checked_questions,
-    read_records,
 )
+from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, QuestionClip, checked_questions, read_records
 from barista_bench.benchmarks.handyvqa.segmentation import MASK_TASKS, SegmentationTask
 from barista_bench.benchmarks.kinds.masks import FrameMask, write_masks
 from barista_bench.core.task import Example

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.handyvqa import release
+from barista_bench.benchmarks.handyvqa import records, release
 from barista_bench.benchmarks.kinds.masks import unite_masks
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
@@ -123,12 +123,12 @@ class HandyvqaFamily(Family):
             for item in video_items:
                 record = msgspec.structs.replace(
                     _record(item, graph, facts),
-                    split=self.splits.get(video_id, release.TEST),
+                    split=self.splits.get(video_id, records.TEST),
                     scenario=self.domain.name,
                 )
                 lines[item.candidate.subtask].append(msgspec.json.encode(record) + b"\n")
-        for category, records in lines.items():
-            write_whole(out / f"{category}.jsonl", b"".join(sorted(records)))
+        for category, encoded in lines.items():
+            write_whole(out / f"{category}.jsonl", b"".join(sorted(encoded)))
 
 
 def _shown_distractors(candidate: QuestionCandidate) -> int:
@@ -144,7 +144,7 @@ def _video_name(video_id: str) -> str:
     return f"videos/{video_id}.mp4"
 
 
-def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> release.ItemRecord:
+def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> records.ItemRecord:
     candidate = item.candidate
     fps = graph.video.fps or facts.fps
     centre = candidate.frames[0] / fps
@@ -154,20 +154,20 @@ def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> release.ItemRec
             f"{candidate.video_id}: frames {candidate.span} of its graph are {window} in its video, by their times. "
             "Fix: give the video that was annotated, at a constant rate, and its fps"
         )
-    return release.ItemRecord(
+    return records.ItemRecord(
         id=item.id,
         question=candidate.question,
         options=[choice.text for choice in item.choices],
         correct_idx=list(item.correct),
-        clip=release.ClipRecord(video=_video_name(candidate.video_id), centre_seconds=centre),
+        clip=records.ClipRecord(video=_video_name(candidate.video_id), centre_seconds=centre),
         annotated=[
-            release.AnnotatedRecord(frame=frame, targets=_targets(item, graph, frame))
+            records.AnnotatedRecord(frame=frame, targets=_targets(item, graph, frame))
             for frame in candidate.extra.get("annotated", ())
         ],
     )
 
 
-def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRecord]:
+def _targets(item: Item, graph: VideoGraph, frame: int) -> list[records.TargetRecord]:
     """Return the masks of the right options on a frame. Each option is an object with all its parts."""
     instances = {instance.object.id: instance for instance in graph.instances(frame)}
     masked: list[list[str]] = item.candidate.extra["masked"]
@@ -177,8 +177,8 @@ def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRe
         rles = [graph.rle(instances[object_id]) for object_id in ids if object_id in instances]
         if rles:
             mask = unite_masks([rle.counts for rle in rles], rles[0].size)
-            segmentation = release.RunLengths(size=mask.size, counts=mask.counts)
-            targets.append(release.TargetRecord(option=option, segmentation=segmentation))
+            segmentation = records.RunLengths(size=mask.size, counts=mask.counts)
+            targets.append(records.TargetRecord(option=option, segmentation=segmentation))
     return targets
 
 

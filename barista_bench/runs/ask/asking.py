@@ -23,13 +23,14 @@ from barista_bench.core.guarding import guard
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
-from barista_bench.data.loaded_example import LoadedExample, Pictures
-from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
+from barista_bench.data.loaded_example import Pictures
+from barista_bench.data.shared_frames import FrameStore, StageClock
 from barista_bench.errors import BaristaError, DataError, TaskError
 from barista_bench.models import Completion, Failure, Model, Request, StreamingModel
-from barista_bench.models.base import sees_videos, sends_files
+from barista_bench.models.base import sees_videos
 from barista_bench.runs.ask.answers import Spending, answer_each, answer_fields, answer_status, with_steps
 from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.pictures import AHEAD_BYTES, PictureError, decoded_size, pictures_for
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.decide.stopping import Stopping
@@ -37,9 +38,6 @@ from barista_bench.runs.log.inputs import AskedInput, asks_in_steps, sample_keys
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
 from barista_bench.runs.log.sessions import Session
 from barista_bench.runs.log_reader import StepLog, finished_samples
-
-AHEAD_BYTES = 1024 * 2**20
-"""Limit in bytes for decoded images that wait for the model."""
 
 
 @dataclass(slots=True)
@@ -79,8 +77,6 @@ class _Pending:
     steps: tuple[SampleRecord, ...] = ()
 
 
-PictureError = DataError | TaskError
-"""Why an example has no pictures: its media cannot be read, or the task cannot make the pictures."""
 _Ready = tuple[_Pending, Pictures | PictureError]
 _Settled = tuple[_Pending, SampleRecord | TaskError]
 """A sample that is not asked: all its answers are logged, or the task cannot make its question."""
@@ -358,23 +354,6 @@ def _blocks(task_runs: Sequence[TaskRun], pending: Sequence[_Pending], stopping:
         by_block[place, stopping.watched[place].contest.order.block_of[entry.index]].append(entry)
     for block, open_places in stopping.open_blocks():
         yield [entry for place in sorted(open_places) for entry in by_block[place, block]]
-
-
-def pictures_for(
-    model: Model, loaded: LoadedExample, task: Task, store: FrameStore, clock: StageClock | None = None
-) -> Pictures:
-    """Return the images of an example, decoded or as files, whichever the model takes. Raises DataError."""
-    if sends_files(model):
-        return loaded.pictures(task, store, clock or StageClock())
-    return Pictures(loaded.images(task, store, clock))
-
-
-def decoded_size(pictures: Pictures | PictureError) -> int:
-    """Return the bytes of a request's images in memory, or 0 if decoding failed."""
-    if not isinstance(pictures, Pictures):
-        return 0
-    pairs = zip(pictures.images, pictures.files or (None,) * len(pictures.images), strict=True)
-    return sum(size_of_images([image]) if file is None else len(file) for image, file in pairs)
 
 
 def _record(

@@ -35,10 +35,10 @@ from barista_bench.models import (
     StreamingModel,
 )
 from barista_bench.runs.ask.answers import answer_each
-from barista_bench.runs.ask.asking import AHEAD_BYTES, PictureError, decoded_size, pictures_for
 from barista_bench.runs.ask.catalog import TaskExamples, load_model
 from barista_bench.runs.ask.config import ModelSettings, RunConfig
 from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.pictures import AHEAD_BYTES, PictureError, decoded_size, pictures_for
 from barista_bench.runs.ask.prefetch import decode_ahead
 
 log = logging.getLogger(__name__)

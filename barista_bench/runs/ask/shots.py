@@ -24,8 +24,8 @@ from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ConfigError
 from barista_bench.models import Model, Request
 from barista_bench.models.ablations import shown_less, with_changed_requests
-from barista_bench.runs.ask.asking import pictures_for
 from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.pictures import pictures_for
 from barista_bench.runs.log.inputs import AskedInput, asks_in_steps, digest
 from barista_bench.runs.run_folder import OpenedTask
 

@@ -242,11 +242,7 @@ def records_of(path: Path, file: BinaryIO) -> Iterator[tuple[int, SampleRecord]]
             damaged += 1
             if damaged <= _NAMED_LINES:
                 claim = _decode_json(line)
-                name = (
-                    f" (of {one_line(claim.example_id)[:200]} repetition {claim.repetition}, as it says)"
-                    if claim
-                    else ""
-                )
+                name = f" (of {one_line(claim.example_id)[:200]} repetition {claim.repetition}?)" if claim else ""
                 log.warning("%s: line %d is damaged%s: passed over, its sample counts as not asked", path, number, name)
             continue
         yield offset, record

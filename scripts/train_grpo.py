@@ -26,7 +26,6 @@ from trl import GRPOConfig, GRPOTrainer
 from barista_bench.errors import BaristaError
 from barista_bench.rewards import TaskReward, task_reward
 from barista_bench.training.reward_rows import REFERENCE, read_reference
-from barista_bench.training.task_rewards import LOGGED
 
 
 def main(words: Sequence[str] | None = None, reward_of: Callable[..., TaskReward] = task_reward) -> None:
@@ -46,7 +45,7 @@ def main(words: Sequence[str] | None = None, reward_of: Callable[..., TaskReward
         return GRPOTrainer(reward_funcs=list(rewards), args=config, train_dataset=rows, **parts)
 
     history = train_once(args, checkpoints, make_trainer)
-    parts = [f"{reward.__name__}/{part}" for reward in rewards for part in LOGGED]
+    parts = [f"{reward.__name__}/{part}" for reward in rewards for part in (*reward.weights, "earned")]
     names = ("step", "reward", "reward_std", *parts)
     curves = [{name: entry[name] for name in names if name in entry} for entry in history if "reward" in entry]
     (args.out / "rewards.json").write_text(json.dumps(curves, indent=1) + "\n")

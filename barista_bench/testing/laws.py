@@ -46,7 +46,7 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
 
     Args:
         task: a task of a benchmark in `BENCHMARKS`.
-                examples: examples of the task, best a few from each of several videos. If an option of the task changes
+        examples: examples of the task, best a few from each of several videos. If an option of the task changes
             examples, give examples for each of its choices.
         options: options of the task, if a test cannot use the defaults, such as a model that compares names.
 

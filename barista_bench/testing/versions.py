@@ -27,7 +27,7 @@ class VersionRecord(msgspec.Struct, forbid_unknown_fields=True):
 
     Args:
         version: the task's version.
-                made_of: digest of the data's source, the box formats, and the answers that are read.
+        made_of: digest of the data's source, the box formats, and the answers that are read.
         examples, prompts, answers, scores: a digest of each.
     """
 

@@ -12,9 +12,10 @@
 * `earned` replaces `score` in the mean. The two differ only if answers without a look at the video score. With the F1
   of choices, naming all choices earns 0, the right answer earns 1, and other answers earn in proportion. With the
   recall of relations and the F1 of steps (which later steps overwrite), an answer with more entries than the reference
-  earns less in proportion. In EgoCoT, a right answer counts as the fraction of expected facts that the claims of its
-  rationale name, and as 0 if the evidence contradicts a claim. In EgoCoT, temporal scene graphs, steps and masks, an
-  answer earns what it scores above the row's `floor`.
+  earns less in proportion. In EgoCoT, an answer earns its `grounded`. In EgoCoT, temporal scene graphs, steps and
+  masks, an answer earns what it scores above the row's `floor`.
+* `grounded` (EgoCoT) checks the rationale of a right answer. It is the fraction of expected facts that its claims name,
+  and 0 if the evidence contradicts a claim. It has no weight of its own by default, because it is what is earned.
 
 No part needs a judge, and no part depends on other answers of the batch.
 """
@@ -43,9 +44,7 @@ from barista_bench.training.reward_rows import RowReference, read_reference, ref
 log = logging.getLogger(__name__)
 Parts = Mapping[str, float]
 """The parts of one reward by name, each 0 to 1."""
-DEFAULT_WEIGHTS: Mapping[str, float] = {"format": 0.1, "parsed": 0.1, "score": 1.0}
-LOGGED = (*DEFAULT_WEIGHTS, "earned")
-"""The names of all parts, in a trainer's log."""
+DEFAULT_WEIGHTS: Mapping[str, float] = {"format": 0.1, "parsed": 0.1, "score": 1.0, "grounded": 0.0}
 _LISTED = {"f1_50": "segments", "recall_at_50": "relations"}
 """Maps each score that does not count wrong entries to the name of the entries in reference and answer."""
 _COPIED = (*_LISTED, "J_and_F")
@@ -68,7 +67,7 @@ def task_reward(
 
     Args:
         name: the task, such as `relations`.
-                benchmark: benchmark of the task.
+        benchmark: benchmark of the task.
         weights: weights of the parts. A part without a weight does not count.
         options: options of the task, the same as for `score`, such as `{"matcher": "synonyms"}`.
 
@@ -85,9 +84,10 @@ class TaskReward:
         self._kind, self._options, self._tasks = kind, dict(options), dict[str, Task]()
         task = self._task_of(str(options.get("protocol", "release")))
         refuse_untrainable(task)
-        if unknown := set(weights) - set(DEFAULT_WEIGHTS):
-            raise ConfigError(f"weights: no part {min(unknown)!r}. Fix: use {', '.join(DEFAULT_WEIGHTS)}")
-        self.weights = {name: float(weights.get(name, 0.0)) for name in DEFAULT_WEIGHTS}
+        names = [name for name in DEFAULT_WEIGHTS if name != "grounded" or isinstance(task, Cot)]
+        if unknown := set(weights) - {*names, *(name for name in DEFAULT_WEIGHTS if not weights.get(name))}:
+            raise ConfigError(f"weights: no part {min(unknown)!r}. Fix: use {', '.join(names)}")
+        self.weights = {name: float(weights.get(name, 0.0)) for name in names}
         if min(self.weights.values()) < 0 or not 0 < sum(self.weights.values()) < float("inf"):
             raise ConfigError(f"weights {dict(weights)} give no mean. Fix: give weights above 0")
         self.__name__ = kind.name if kind.benchmark == DEFAULT_BENCHMARK else f"{kind.benchmark}_{kind.name}"
@@ -105,7 +105,7 @@ class TaskReward:
 
         Args:
             prompts: not used.
-                        completions: N answers. Each is a text, or a conversation whose last turn is the answer.
+            completions: N answers. Each is a text, or a conversation whose last turn is the answer.
             reference: references of the N rows.
             log_metric: receives the mean of each part.
 
@@ -115,7 +115,7 @@ class TaskReward:
         parts = self.parts(list(map(answer_text, completions)), list(map(read_reference, reference)))
         known = [each for each in parts if each is not None]
         if log_metric is not None and known:
-            for name in LOGGED:
+            for name in (*self.weights, "earned"):
                 log_metric(f"{self.__name__}/{name}", float(np.mean([each[name] for each in known])))
         return [None if each is None else self.total(each) for each in parts]
 
@@ -239,6 +239,7 @@ def _parts_of(task: Task, sample: Scored, score: float, answer: str, floor: floa
         "parsed": float(prediction is not None),
         "score": score,
         "earned": _earned(task, sample, score, floor),
+        **({"grounded": _grounded(task, sample)} if isinstance(task, Cot) else {}),
     }
 
 

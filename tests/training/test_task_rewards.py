@@ -240,7 +240,9 @@ def test_a_right_letter_earns_what_the_evidence_supports_of_its_rationale(releas
         echo = f"{task.prompt(example, GRID).as_text()}\n{letter}"
         texts = [right, f"{reasons}\nANSWER: {wrong}", letter, false, echo]
         row = read_reference(write_reference(example, task, GRID, *floors_of(task, [example])))
-        full, *others = (each and each["earned"] for each in reward.parts(texts, [row] * len(texts)))
+        parts = [each or {} for each in reward.parts(texts, [row] * len(texts))]
+        assert [each["grounded"] for each in parts[1:4]] == [0, 0, 0]
+        full, *others = (each["earned"] for each in parts)
         assert others == [0, 0, 0, 0]
         supported += bool(full)
     assert supported

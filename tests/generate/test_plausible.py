@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.generate.candidates import FACTS, Choice, Tally, one_per_event
-from barista_bench.generate.egocot.statements import quarter_of
+from barista_bench.generate.egocot.statements import part_of_frame
 from barista_bench.generate.generator import collect_offers, families_of
 from barista_bench.generate.nearby import place_words
 from barista_bench.generate.statements import HasValue, Located, Seen
@@ -147,8 +147,8 @@ def _inner(orders: set[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return rows
 
 
-def test_a_small_box_that_the_edge_cuts_is_in_no_quarter(tmp_path: Path) -> None:
+def test_a_small_box_that_the_edge_cuts_has_no_place(tmp_path: Path) -> None:
     boxes = {"cap": (310, 10, 10, 10), "tray": (240, 10, 80, 80), "cup": (300, 10, 10, 10)}
     scene = scene_of(tmp_path, graph_document({"cap": "lid", "tray": "tray", "cup": "coffee cup"}, boxes=boxes))
-    quarters = {name: quarter_of(scene, name, 5) for name in boxes}
-    assert quarters == {"cap": None, "tray": ("upper", "right"), "cup": ("upper", "right")}
+    parts = {name: part_of_frame(scene, name, 5) for name in boxes}
+    assert parts == {"cap": None, "tray": "upper right", "cup": "upper right"}

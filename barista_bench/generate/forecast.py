@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from barista_bench.core.settings import check_settings
 from barista_bench.generate.candidates import DECIDED, DIVISIBLE, REPEATED, TOO_FEW, UNPROVED
 from barista_bench.generate.generator import families_of, pool_candidates
-from barista_bench.generate.handyvqa.statements import ClearlyNamed, HandAtWork, InWords, Masked, NothingElseTouched
+from barista_bench.generate.handyvqa.statements import ClearlyNamed, HandAtWork, Masked, NothingElseTouched
 from barista_bench.generate.settings import GenerateSettings
 from barista_bench.generate.statements import OnlyDuring, Seen, Statement, Touches, Unique
 from barista_bench.generate.tog_bench.statements import (
@@ -54,7 +54,6 @@ REMEDIES = {
     NothingElseTouched.unmet: "record every touch of the hands",
     Handled.unmet: "record the touch, or list its name under `singular` in the domain file",
     Fillable.unmet: "annotate clips with one such thing",
-    InWords.unmet: "add the verb to `families: {handyvqa: {doing: ...}}` in the domain file",
     Statement.unmet: "record what it takes for granted",
     UNPROVED: "record states, places and touches on all frames on which they hold, without holes",
     TOO_FEW: "annotate more of what is in view: things, their states and places, activities and steps",

@@ -43,6 +43,12 @@ def lasting_spans(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[Span
     return [span for span in spans if span.start <= low and high < span.end]
 
 
+def spans_under_way(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
+    """Return the spans that hold from a `margin` before a frame until a `margin` after it, as far as the video goes."""
+    first, last = max(0, frame - scene.margin), min(frame + scene.margin, scene.frame_count - 1)
+    return [span for span in spans if span.start <= first and last < span.end]
+
+
 def places_near(scene: Scene, first: str, second: str, frame: int) -> list[PlaceSpan]:
     """Return places recorded between two objects, in either order, within the domain's `margin` of a frame."""
     near = find_overlapping(scene.places, frame - scene.margin, frame + scene.margin + 1)

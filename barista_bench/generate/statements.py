@@ -24,6 +24,7 @@ from barista_bench.generate.nearby import (
     is_seen_apart,
     lasting_spans,
     moments_of,
+    spans_under_way,
     uses_near,
 )
 from barista_bench.generate.scene import Scene
@@ -311,7 +312,7 @@ class Does(Statement, frozen=True):
     frame: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        current = [a for a in scene.actions if a.start + scene.margin <= self.frame < a.end - scene.margin]
+        current = spans_under_way(scene, scene.actions, self.frame)
         if any(action.name == self.action for action in current):
             return True
         gap = scene.frames_in(scene.domain.lengths.gap)

@@ -35,8 +35,11 @@ draft proposes them as alike.
 _INSTRUCTIONS = (
     ("Bring me the {a}.", 1),
     ("Put away the {a}.", 1),
+    ("Hold the {a} for me.", 1),
+    ("Move the {a} out of the way.", 1),
     ("Check whether the {a} is clean.", 1),
     ("Bring me the {a} and the {b}.", 2),
+    ("Put the {a} next to the {b}.", 2),
     ("Put away the {a}, the {b} and the {c}.", 3),
 )
 """Instructions that make sense for most things, with the number of things that each needs."""
@@ -197,12 +200,12 @@ class _Draft:
         kinds = [kind for kind, _ in self.words.rank_words("value")]
         state = "state" if "state" in kinds else next(iter(kinds), "")
         self.add("families:")
-        if contacts and state:
-            self.lines += map(DraftLine, ("  handyvqa:", "    doing:"))
-            for verb in verbs:
-                self.add(f"      {_flow(verb)}: {_flow(participle(spoken_form(verb)))}", ("verb", verb))
-            words = {"grip": contacts[0], "where": list(places), "state": state}
-            self.lines += [DraftLine(f"    {key}: {_flow(value)}") for key, value in words.items()]
+        self.add("  handyvqa:")
+        self.add("    doing:" if verbs else "    doing: {}")
+        for verb in verbs:
+            self.add(f"      {_flow(verb)}: {_flow(participle(spoken_form(verb)))}", ("verb", verb))
+        words = {"grip": contacts[0] if contacts else "", "where": list(places), "state": state}
+        self.lines += [DraftLine(f"    {key}: {_flow(value)}") for key, value in words.items()]
         self.lines += map(DraftLine, ("  egocot:", "    # What an action does that goes on while a value comes."))
         causes: dict[str, list[str]] = {}
         for value, verb in self.words.rank_words("cause"):
@@ -214,10 +217,11 @@ class _Draft:
         self.add(f"    verbs: {_flow(phrases)}")
         lower = [name.lower() for name in names]
         states = {name: {value: value for (value,) in self.words.rank_words("has", name, state)} for name in lower}
+        kinds = ["held"] if any(_verb(value)["do"] == "hold" for value in contacts) else lower
         tog: Mapping[str, object] = {
             "scene": "Room",
             "handled": "I only mean things that the person touches in the video.",
-            "explicit": [{"say": say, "takes": [list(lower) for _ in range(count)]} for say, count in _INSTRUCTIONS],
+            "explicit": [{"say": say, "takes": [list(kinds) for _ in range(count)]} for say, count in _INSTRUCTIONS],
             "implicit": [],
             "places": {value: _PLACING[value] for value in places if value in _PLACING},
             "states": {

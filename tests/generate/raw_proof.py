@@ -5,7 +5,7 @@ after its code:
 `proved(video, statement)` is True where the file proves it, False where the file proves the contrary, else None.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from tests.generate import raw_proof_sequences as sequences
@@ -257,16 +257,21 @@ def unjoined(video: RawVideo, said: Said) -> Truth:
     return None if truth is None else not truth
 
 
-def in_quarter(video: RawVideo, said: Said) -> Truth:
+def in_part(video: RawVideo, said: Said) -> Truth:
     mark = video.marks[said["object"]].get(said["frame"])
     if mark is None:
         return None
     x, y, width, height = mark["bbox"]
     across, down = (x + width / 2) / video.width, (y + height / 2) / video.height
-    if min(abs(across - 0.5), abs(down - 0.5)) < 0.12:
+    down_words = "upper" if down < 0.5 else "lower"
+    across_words = "left" if across < 0.5 else "right"
+    if min(abs(across - 0.5), abs(down - 0.5)) >= 0.12:
+        is_corner = said["part"].split()[-1] in ("left", "right") and said["part"].split()[0] in ("upper", "lower")
+        return said["part"] == f"{down_words} {across_words}" if is_corner else None
+    if max(abs(across - 0.5), abs(down - 0.5)) < 0.3:
         return None
-    is_there = (across < 0.5) == (said["across"] == "left") and (down < 0.5) == (said["down"] == "upper")
-    return is_there
+    is_high_or_low = abs(down - 0.5) > abs(across - 0.5)
+    return said["part"] == (f"{down_words} center" if is_high_or_low else f"middle {across_words}")
 
 
 def next_state(video: RawVideo, said: Said) -> Truth:
@@ -285,9 +290,15 @@ def next_state(video: RawVideo, said: Said) -> Truth:
 # Actions and steps
 
 
+def under_way(video: RawVideo, rows: Sequence[Row], frame: int) -> list[Row]:
+    """The rows that hold around a frame. The video may begin or end in the middle of a row."""
+    begun = [row for row in rows if row.start + video.margin <= frame or row.start == 0]
+    return [row for row in begun if frame < row.end - video.margin or row.end == video.count]
+
+
 def does(video: RawVideo, said: Said) -> Truth:
-    name, frame, margin = said["action"], said["frame"], video.margin
-    now = [row for row in video.actions if row.start + margin <= frame < row.end - margin]
+    name, frame = said["action"], said["frame"]
+    now = under_way(video, video.actions, frame)
     if any(row.label == name for row in now):
         return True
     near = [row for row in video.actions if row.start - video.gap <= frame < row.end + video.gap]
@@ -308,8 +319,8 @@ def next_action(video: RawVideo, said: Said) -> Truth:
 
 
 def in_step(video: RawVideo, said: Said) -> Truth:
-    frame, margin = said["frame"], video.margin
-    now = {row.label for row in video.steps if row.start + margin <= frame < row.end - margin}
+    frame = said["frame"]
+    now = {row.label for row in under_way(video, video.steps, frame)}
     if len(now) != 1:
         return None
     if said["step"] in now:

@@ -124,7 +124,8 @@ def none_in_view(video: RawVideo, said: Said) -> Truth:
 def fills(video: RawVideo, said: Said) -> Truth:
     # A slot of something that hands bring about holds the thing's own name, with what it belongs to.
     kinds = {kind.partition(" of the ")[0] for kind in said["kinds"]}
-    return bool(video.labels(said["object"]) & kinds)
+    held = [row for side in SIDES for row in video.touching(side, said["object"]) if row.label == "holds"]
+    return bool(video.labels(said["object"]) & kinds) or ("held" in kinds and bool(held))
 
 
 def not_parts(video: RawVideo, said: Said) -> Truth:
@@ -152,13 +153,6 @@ def brought_about(video: RawVideo, said: Said) -> Truth:
 def touched_during(video: RawVideo, said: Said) -> Truth:
     rows = [row for side in SIDES for row in video.touching(side, said["object"])]
     return any(min(r.end, said["end"]) - max(r.start, said["start"]) > video.margin for r in rows) or None
-
-
-def in_words(video: RawVideo, said: Said) -> Truth:
-    verb = said["action"].lower().partition(" ")[0]
-    return (
-        verb in DOMAIN["families"]["handyvqa"]["doing"] and any(r.label == said["action"] for r in video.actions)
-    ) or None
 
 
 def named(video: RawVideo, said: Said) -> Truth:

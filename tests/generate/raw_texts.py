@@ -69,6 +69,8 @@ def is_action(video: RawVideo, words: str, name: str) -> bool:
     """Whether words, their verb in any form, are an activity or step that the graph calls `name`."""
     noun = name.lower().partition(" ")[2]
     verb = DOMAIN["activities"].get(name.lower(), name.lower()).removesuffix(noun).strip()
+    if said_ready := re.fullmatch(r"(?:get|gets|getting) (.+) ready", words.lower()):
+        words = f"prepare {said_ready[1]}"
     phrases = {verb, FAMILIES["vista"]["phrases"].get(verb, verb), FAMILIES["egocot"]["verbs"].get(verb, verb)}
     things = {label for item, kind in video.category.items() if kind == noun for label in video.labels(item)}
     nouns = {noun, FAMILIES["vista"]["nouns"].get(noun, noun), *things}
@@ -186,6 +188,9 @@ def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
         steps = re.findall(r'"(.+?)"', question)
         is_said = all(is_action(video, words, part["step"]) for words, part in zip(steps, parts, strict=True))
         return is_said and is_interval(video, text, parts[0]["frame"], parts[1]["frame"])
+    if text == "None of these":
+        is_when = all(is_then(video, question, part["frame"]) for part in parts)
+        return is_when and all(f"{part['side']} hand" in question for part in parts) and set(kinds) == {"AwayFrom"}
     value, hand = parts
     match = re.fullmatch(r"(The .+?) is (.+), and the (left|right) hand is (touching|not touching) it", text)
     assert match, text
@@ -222,12 +227,13 @@ def precedes(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def changes(video: RawVideo, said: Said, text: str, question: str) -> bool:
-    effect = re.fullmatch(rf"At first, (the .+) is (.+), and {AT_END} it is (.+)", text) or re.fullmatch(
-        rf"(The .+?) is (.+) (?:at first|in the beginning|at the start) and (.+) {AT_END}", text
-    )
+    first = "(?:at first|in the beginning|at the start)"
+    in_turn = rf"{first}, (the .+) is (.+), and {AT_END} it is (.+)"
+    at_once = rf"(the .+?) is (.+) {first} and (.+) {AT_END}"
+    effect = re.fullmatch(in_turn, text, re.IGNORECASE) or re.fullmatch(at_once, text, re.IGNORECASE)
     if effect:
         is_first = is_named(video, effect[1], said["object"]) and is_state(effect[2], said["before"])
-        return is_first and is_state(effect[3], said["after"])
+        return is_first and is_state(effect[3].removeprefix("still "), said["after"])
     if said["before"] == said["after"]:
         match = re.fullmatch(rf"(?:.+, )?(the .+?) is (.+?)( {ALWAYS})?", text, re.IGNORECASE)
         assert match, text
@@ -291,8 +297,8 @@ def located(video: RawVideo, said: Said, text: str, question: str) -> bool:
     return words in where and mentions(video, question, said["object"]) and is_named(video, other, said["other"])
 
 
-def in_quarter(video: RawVideo, said: Said, text: str, question: str) -> bool:
-    if text != f"In the {said['down']} {said['across']}" or not is_time(video, times(question)[-1], said["frame"]):
+def in_part(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    if text != f"In the {said['part']}" or not is_time(video, times(question)[-1], said["frame"]):
         return False
     # Who is meant by what a hand touches stands in what is given, which the proof looks at.
     is_by_hand = re.search("(left|right) hand", question) is not None and len(times(question)) == 2

@@ -133,7 +133,7 @@ def test_questions_about_two_alike_are_asked_with_what_tells_them_apart(tmp_path
     texts = {candidate.question for candidate in decided} | {choice.text for c in decided for choice in c.right}
     assert any("on the left" in text for text in texts)
     for candidate in decided:
-        names = [thing for thing in ("lemon on", "lemon in the", "lemon that") if thing in candidate.question]
+        names = [thing for thing in ("lemon being", "lemon in the", "lemon that") if thing in candidate.question]
         if candidate.subtask in ("AOG", "HOA", "HGC"):
             assert "in the left hand" not in candidate.right_text
             assert "that the person touches" not in candidate.right_text

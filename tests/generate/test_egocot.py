@@ -19,7 +19,7 @@ from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.egocot.family import EgocotFamily, EvidenceMaker, record_of
-from barista_bench.generate.egocot.statements import InQuarter
+from barista_bench.generate.egocot.statements import InPart
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
@@ -173,7 +173,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
         ),
         (
             *("PR", "Which step is the person on at 00:03.60?", "Brew the coffee."),
-            {"Prepare the cup.", "Fetch the spoon.", "Add the milk."},
+            {"Get the cup ready.", "Fetch the spoon.", "Add the milk."},
         ),
         (
             *("PR", 'When did the person move on from the step "fetch the spoon" to the step "brew the coffee"?'),
@@ -340,10 +340,10 @@ class Generated:
         def time(frame: int) -> str:
             return clock_text(frame / maker.scene.fps)
 
-        if isinstance(choice.statement, InQuarter):
+        if isinstance(choice.statement, InPart):
             statement = choice.statement
             name = maker.scene.things[statement.object].name
-            where = f"in the {statement.down} {statement.across} of the frame"
+            where = f"in the {statement.part} of the frame"
             return [f"At {time(statement.frame)}, the {name} is {where}."]
         said = []
         for fact in maker.facts(choice.statement):

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from barista_bench.generate.candidates import FACTS, Choice, Tally, one_per_event
-from barista_bench.generate.egocot.statements import quarter_of
+from barista_bench.generate.egocot.family import EgocotFamily
+from barista_bench.generate.egocot.moments import EgocotWords, ShownScene
+from barista_bench.generate.egocot.statements import part_of_frame
 from barista_bench.generate.generator import families_of, pool_candidates
 from barista_bench.generate.nearby import place_words
 from barista_bench.generate.statements import HasValue, Located, Seen
@@ -147,8 +149,25 @@ def _inner(orders: set[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return rows
 
 
-def test_a_small_box_that_the_edge_cuts_is_in_no_quarter(tmp_path: Path) -> None:
-    boxes = {"cap": (310, 10, 10, 10), "tray": (240, 10, 80, 80), "cup": (300, 10, 10, 10)}
-    scene = scene_of(tmp_path, graph_document({"cap": "lid", "tray": "tray", "cup": "coffee cup"}, boxes=boxes))
-    quarters = {name: quarter_of(scene, name, 5) for name in boxes}
-    assert quarters == {"cap": None, "tray": ("upper", "right"), "cup": ("upper", "right")}
+def test_a_small_box_that_the_edge_cuts_has_no_place_and_a_box_in_the_middle_of_an_edge_has(tmp_path: Path) -> None:
+    boxes = {"cap": (310, 10, 10, 10), "tray": (240, 10, 80, 80), "cup": (300, 10, 10, 10), "jar": (150, 5, 20, 20)}
+    objects = {"cap": "lid", "tray": "tray", "cup": "coffee cup", "jar": "jar"}
+    scene = scene_of(tmp_path, graph_document(objects, boxes=boxes))
+    parts = {name: part_of_frame(scene, name, 5) for name in boxes}
+    assert parts == {"cap": None, "tray": "upper right", "cup": "upper right", "jar": "upper center"}
+
+
+def test_of_three_things_in_view_the_hand_may_touch_none(tmp_path: Path) -> None:
+    objects = {"left": "left hand", "cup": "coffee cup", "jar": "jar", "spoon": "spoon"}
+    contacts = [("left", "human_actions", "holds", "cup", (40, 80))]
+    scene = scene_of(tmp_path, graph_document(objects, relations=contacts))
+    decided = EgocotFamily(load_domain()).decide_all(scene, Tally())
+    assert {c.right_text for c in decided if c.subtask == "AOG"} == {"None of these.", "The coffee cup."}
+
+
+def test_a_change_at_a_shown_moment_is_asked_for_in_wider_intervals(tmp_path: Path) -> None:
+    view = ShownScene(scene_of(tmp_path, graph_document({"jar": "jar"})), EgocotWords())
+    moment = view.frames[6]
+    assert {row[number] for row, number in view.intervals(moment)} == {(view.frames[5], view.frames[7])}
+    near = view.intervals((view.frames[6] + view.frames[7]) // 2)
+    assert {row[number] for row, number in near} == {(view.frames[6], view.frames[7])}

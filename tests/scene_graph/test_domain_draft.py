@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from barista_bench.cli import commands as cli
 from barista_bench.generate.family import FAMILIES, family_class
+from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
 from barista_bench.scene_graph.domain_draft import draft_domain, lacking_lines
@@ -110,6 +111,18 @@ def test_verbs_are_said_as_people_say_them_before_a_noun(tmp_path: Path) -> None
         "reach: reaching for" in line
         for line in lacking_lines(words, msgspec.structs.replace(load_domain(), families={}))
     )
+
+
+def test_the_draft_of_a_graph_with_touches_only_serves_every_family(tmp_path: Path) -> None:
+    contacts = [("right", "human_actions", "holds", "fruit", (0, 40))]
+    write_release(
+        tmp_path, "v1", graph_document({"right": "right hand", "fruit": "lemon"}, relations=contacts), video=False
+    )
+    (tmp_path / "draft.yaml").write_text(draft_domain(survey_words(SceneGraph(tmp_path)), "fruit"))
+    domain = load_domain(tmp_path / "draft.yaml")
+    families = {name: family_class(name)(domain) for name in FAMILIES}
+    questions = [c.question for c in families["tog_bench"].candidates(Scene(SceneGraph(tmp_path)["v1"], domain))]
+    assert "Bring me the lemon." in questions
 
 
 def test_counts_and_places_are_those_of_the_graph(small_kitchen: Path, words: GraphWords) -> None:

@@ -26,7 +26,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
 from barista_bench.generate.egocot.moments import DISTRACTORS, EgocotWords, ShownScene
 from barista_bench.generate.egocot.questions import QUESTIONS
-from barista_bench.generate.egocot.statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
+from barista_bench.generate.egocot.statements import AwayFrom, BringsAbout, InPart, InStep, NextAction, NextState
 from barista_bench.generate.family import Family, family_words, place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, ValueSpan, find_overlapping
@@ -213,7 +213,7 @@ def _objects(statement: Statement) -> Iterator[str]:
                 yield from _objects(part)
         case Precedes(objects):
             yield from objects
-        case Touches() | AwayFrom() | HasValue() | InQuarter() | NextState() | Changes() | BringsAbout():
+        case Touches() | AwayFrom() | HasValue() | InPart() | NextState() | Changes() | BringsAbout():
             yield statement.object
 
 

@@ -12,17 +12,15 @@ from functools import partial
 from itertools import product, zip_longest
 
 from barista_bench.core.example import content_seed
-from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, name_object
 from barista_bench.generate.egocot.moments import DISTRACTORS, ShownScene, sentence
-from barista_bench.generate.egocot.statements import Across, AwayFrom, Down, InQuarter, InStep, quarter_of
+from barista_bench.generate.egocot.statements import PLACES, AwayFrom, InPart, InStep, Place, part_of_frame
 from barista_bench.generate.spans import COLOUR, SIDES, NamedObject, ValueSpan
 from barista_bench.generate.statements import AllOf, HasValue, Statement, Touches
 
 HANDS = {(True, True): "Both hands.", (True, False): "Only the left hand.", (False, True): "Only the right hand."}
 NEITHER = "Neither hand."
-
-QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("left", "right")))
 
 
 def colour_in_hand(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -49,8 +47,8 @@ def hands_on_object(view: ShownScene) -> Iterator[QuestionCandidate]:
         choices = [_hands_choice(thing, frame, *touching) for touching in product((True, False), repeat=2)]
         right = next((choice for choice in choices if choice.statement.truth(view.scene)), choices[0])
         arguments = "HOA hands", {"time": view.time(frame), "thing": thing.name}, right, choices, [frame], [thing]
-        sides = [side for side in SIDES if side in right.text or right.text == HANDS[True, True]]
-        event = FACTS.join(view.touch_key(side, thing, frame) for side in sides) or f"{NEITHER} {thing.id}"
+        sides = [side for side in SIDES if side in right.text]
+        event = view.touch_key(sides[0], thing, frame) if sides else f"{right.text} {thing.id}"
         yield view.candidate(*arguments, answer=right.text, event=event)
 
 
@@ -181,19 +179,19 @@ def _which_moment(
 
 def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
     """LVR: the earlier place in the frame of an object that hands work with."""
-    for used_thing in view.used_things:
-        for frame in view.frames:
-            if quarter := quarter_of(view.scene, used_thing.id, frame):
-                thing = name_object(view.scene, used_thing, [frame], {"side"})
-                slots = {"time": view.time(frame), "thing": thing.name}
-                right = quarter_choice(thing, frame, quarter)
-                choices = [quarter_choice(thing, frame, other) for other in QUARTERS]
-                event = f"{thing.id} {view.stay_of(thing.id, frame)}"
-                yield view.candidate("LVR", slots, right, choices, [frame], [thing], event=event)
+    for used_thing, frame in product(view.used_things, view.frames):
+        if part := part_of_frame(view.scene, used_thing.id, frame):
+            thing = name_object(view.scene, used_thing, [frame], {"side"})
+            slots = {"time": view.time(frame), "thing": thing.name}
+            right, *choices = _place_choices(thing, frame, part)
+            yield view.candidate("LVR", slots, right, choices, [frame], [thing], event=f"{thing.id} {part}")
 
 
-def quarter_choice(thing: NamedObject, frame: int, quarter: tuple[Down, Across]) -> Choice:
-    return Choice(f"In the {' '.join(quarter)}.", InQuarter(thing.id, *quarter, frame))
+def _place_choices(thing: NamedObject, frame: int, part: Place) -> list[Choice]:
+    """Return the choice of the right part of the frame, and then the other parts that can be told from it."""
+    others = next(row for row in PLACES if part in row)
+    parts = dict.fromkeys((part, *others))
+    return [Choice(f"In the {part}.", InPart(thing.id, part, frame)) for part in parts]
 
 
 def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -205,11 +203,11 @@ def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
         for use in view.uses_at(role_frame):
             in_hand = [other for other in view.uses_at(role_frame) if other.side == use.side]
             for frame in view.frames:
-                quarter = quarter_of(view.scene, use.thing.id, frame)
-                if frame != role_frame and quarter is not None and len(in_hand) == 1:
+                part = part_of_frame(view.scene, use.thing.id, frame)
+                if frame != role_frame and part is not None and len(in_hand) == 1:
                     slots = {"side": use.side, "role": view.time(role_frame), "time": view.time(frame)}
-                    right, *choices = (quarter_choice(use.thing, frame, other) for other in (quarter, *QUARTERS))
+                    right, *choices = _place_choices(use.thing, frame, part)
                     given = [Touches(use.side, use.thing.id, role_frame)]
                     arguments = "GOT", slots, right, choices, [role_frame, frame], [use.thing]
-                    event = f"{use.side} {use.thing.id} {view.stay_of(use.thing.id, frame)}"
+                    event = f"{use.thing.id} {part}"
                     yield view.candidate(*arguments, given=given, is_named=False, event=event)

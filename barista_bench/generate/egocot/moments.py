@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -18,14 +18,13 @@ from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock_text
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.descriptions import Basis, is_told_apart, name_object
-from barista_bench.generate.egocot.statements import quarter_of
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan, verb_of
 from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, Statement, Touches, Unique
 from barista_bench.generate.wordings import Slots, plain_text
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import DomainRecord, Side
-from barista_bench.scene_graph.graph_words import PARTICLES
+from barista_bench.scene_graph.graph_words import PARTICLES, participle, spoken_form
 
 DISTRACTORS = 3
 """Number of distractors of a question."""
@@ -37,7 +36,7 @@ class EgocotWords(DomainRecord, frozen=True):
     Args:
         states: maps a value, or category and value (`steam wand open`), to the words after `is`; by default the value.
         causes: maps a value to the verbs of actions that cause it.
-        verbs: maps the verb of an activity to its common form; by default the verb itself.
+        verbs: maps the verb of an activity to its common form, with {} for the object unless it comes last.
     """
 
     states: dict[str, str] = msgspec.field(default_factory=dict)
@@ -50,17 +49,20 @@ class EgocotWords(DomainRecord, frozen=True):
     def phrase(self, name: str) -> str:
         """Return the name of an action or a step, with articles.
 
-        >>> words = EgocotWords(verbs={"pick": "pick up"})
-        >>> words.phrase("Pick cup"), words.phrase("Pick up cup"), words.phrase("Add ingredient to bowl")
-        ('pick up the cup', 'pick up the cup', 'add the ingredient to the bowl')
+        >>> words = EgocotWords(verbs={"prepare": "get {} ready"})
+        >>> words.phrase("Pick cup"), words.phrase("Put on cap"), words.phrase("Add ingredient to bowl")
+        ('pick up the cup', 'put on the cap', 'add the ingredient to the bowl')
+        >>> words.phrase("Prepare cup")
+        'get the cup ready'
         """
         verb, *words_after = name.lower().split()
-        phrase = self.verbs.get(verb, verb)
-        text = [verb if words_after and phrase == f"{verb} {words_after[0]}" else phrase]
+        has_particle = bool(words_after) and words_after[0] in PARTICLES
+        phrase, _, end = self.verbs.get(verb, spoken_form(verb)).partition(" {}")
+        text = [verb if has_particle else phrase]
         for before, word in pairwise([verb, *words_after]):
             begins_name = len(text) == 1 or before in (*_PREPOSITIONS, *PARTICLES)
             text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *PARTICLES, *_ARTICLES) else [word]
-        return " ".join(text)
+        return " ".join(text) + end
 
 
 class Moment(NamedTuple):
@@ -111,10 +113,10 @@ class ShownScene:
         return self.words.phrase(self.scene.action_in_words(action))
 
     def participle_phrase(self, action: str) -> str:
-        """Return an action in progress, such as "pouring the milk"; empty if the domain has no participle for it."""
-        verb = verb_of(action)
-        object_text = self.phrase(action).removeprefix(self.words.verbs.get(verb, verb))
-        return f"{self.participles[verb]}{object_text}" if verb in self.participles else ""
+        """Return an action in progress, such as "pouring the milk"."""
+        verb = verb_of(self.scene.action_in_words(action))
+        _, _, object_text = self.phrase(action).partition(" the ")
+        return f"{self.participles.get(verb) or participle(spoken_form(verb))} the {object_text}"
 
     def moments(self) -> Iterator[Moment]:
         """Yield each shown moment with its time, and each action that occurs only once, with its shown frames."""
@@ -122,8 +124,8 @@ class ShownScene:
         for action in self.scene.actions:
             frames = tuple(frame for frame in self.frames if action.start <= frame < action.end)
             only = OnlyDuring(action.name, action.start, action.end)
-            if frames and (participle_phrase := self.participle_phrase(action.name)) and only.truth(self.scene):
-                yield Moment(frames, " while", {"doing": participle_phrase}, (only,), action.noun)
+            if frames and only.truth(self.scene):
+                yield Moment(frames, " while", {"doing": self.participle_phrase(action.name)}, (only,), action.noun)
 
     def unnamed_things(self, moment: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
         """Return the objects that the question does not name."""
@@ -158,19 +160,18 @@ class ShownScene:
         return [span._replace(value=v) for v in others if not by_value[v] or span.thing.category in by_value[v]]
 
     def visible_things(
-        self, things: Sequence[NamedObject], *frames: int, barred: Collection[Basis] = ()
+        self, things: Sequence[NamedObject], *frames: int, barred: Collection[Basis] = (), with_stuff: bool = False
     ) -> list[NamedObject]:
         """Return objects that are clearly visible on all frames, under names that fit no other object there.
 
-        Divisible objects (stuff) are left out.
-
         Args:
             barred: properties that must not identify the objects.
+            with_stuff: whether to include divisible objects, of which only touches can be asked.
         """
         return [
             called
             for thing in things
-            if not self.scene.domain.is_divisible(thing.noun)
+            if (with_stuff or not self.scene.domain.is_divisible(thing.noun))
             and all(self.scene.is_visible(thing.id, frame) for frame in frames)
             and is_told_apart(self.scene, called := name_object(self.scene, thing, frames, barred), frames)
         ]
@@ -200,11 +201,6 @@ class ShownScene:
                 first_seen[use] = frame
         return first_seen
 
-    def stay_of(self, object_id: str, frame: int) -> int:
-        """Return the number of the object's stay at a frame. A stay is a stretch of shown moments in one quarter."""
-        quarters = [quarter_of(self.scene, object_id, shown) for shown in self.frames if shown <= frame]
-        return len(list(groupby(quarter for quarter in quarters if quarter is not None)))
-
     def moments_around(self, frame: int) -> tuple[int, int] | None:
         """Return the last shown moment before a frame, and the first at or after it; None without an earlier moment."""
         return next(((start, end) for start, end in pairwise(self.frames) if start < frame <= end), None)
@@ -213,14 +209,19 @@ class ShownScene:
         """Yield all rows of four neighbouring intervals between moments, with the index of the frame's interval.
 
         The frame must be in the middle half of its interval, since viewers may see a beginning a little sooner or
-        later.
+        later. Intervals between every second moment are used if the frame is too near a moment.
         """
-        pairs = list(pairwise(self.frames))
-        for first in range(len(pairs) - DISTRACTORS):
-            row = pairs[first : first + DISTRACTORS + 1]
-            for number, (start, end) in enumerate(row):
-                if abs(2 * frame - start - end) <= (end - start) / 2:
-                    yield row, number
+        for step in (1, 2):
+            rows = [self.frames[first::step][: DISTRACTORS + 2] for first in range(len(self.frames))]
+            found = [
+                (list(pairwise(row)), number)
+                for row in rows
+                for number, (start, end) in enumerate(pairwise(row))
+                if len(row) == DISTRACTORS + 2 and abs(2 * frame - start - end) <= (end - start) / 2
+            ]
+            if found:
+                yield from found
+                return
 
     def candidate(
         self,

@@ -19,7 +19,7 @@ from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, is_told_apart, name_object
 from barista_bench.generate.egocot import further_questions as further
-from barista_bench.generate.egocot.moments import Moment, ShownScene, sentence, touch_text
+from barista_bench.generate.egocot.moments import DISTRACTORS, Moment, ShownScene, sentence, touch_text
 from barista_bench.generate.egocot.statements import AwayFrom, BringsAbout, InStep, NextAction, NextState, causes_of
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, noun_of, verb_of
 from barista_bench.generate.statements import (
@@ -41,17 +41,34 @@ def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
     """AOG: the object that a hand is on."""
     for moment in view.moments():
         for use in view.uses_at(*moment.frames):
-            others = view.visible_things(view.by_use, *moment.frames, barred=TOUCHES)
+            others = view.visible_things(view.by_use, *moment.frames, barred=TOUCHES, with_stuff=True)
             thing = name_object(view.scene, use.thing, moment.frames, TOUCHES)
             things = _whole_things(view, view.unnamed_things(moment, [thing, *others]))
             if thing not in things:
                 continue
             right = Choice(f"The {thing.name}.", moment.on_all(partial(Touches, use.side, use.thing.id)))
             choices = [Choice(f"The {t.name}.", moment.on_any(partial(Touches, use.side, t.id))) for t in things]
+            # With more objects, "None of these" would stand out.
+            choices += [_none_choice(moment, use.side, things)] if len(things) <= DISTRACTORS else []
             slots = {**moment.slots, "side": use.side}
             arguments = f"AOG{moment.wording}", slots, right, choices, moment.frames, [thing]
             event = view.touch_key(use.side, thing, moment.frames[0])
             yield view.candidate(*arguments, given=moment.given, event=event)
+        visible = view.visible_things(view.by_use, *moment.frames, barred=TOUCHES, with_stuff=True)
+        things = _whole_things(view, view.unnamed_things(moment, visible))
+        for side in SIDES if len(things) == DISTRACTORS else ():
+            choices = [Choice(f"The {t.name}.", moment.on_any(partial(Touches, side, t.id))) for t in things]
+            slots, right = {**moment.slots, "side": side}, _none_choice(moment, side, things)
+            wording = f"AOG{moment.wording}"
+            yield view.candidate(
+                wording, slots, right, choices, moment.frames, given=moment.given, event=f"{side} {right.text}"
+            )
+
+
+def _none_choice(moment: Moment, side: Side, things: Sequence[NamedObject]) -> Choice:
+    """Return the choice that a hand touches none of the objects."""
+    away = (AwayFrom(side, thing.id, frame) for thing, frame in product(things, moment.frames))
+    return Choice("None of these.", AllOf(tuple(away)))
 
 
 def _whole_things(view: ShownScene, things: Sequence[NamedObject]) -> list[NamedObject]:
@@ -94,7 +111,8 @@ def _hands_of_objects(view: ShownScene, frame: int) -> Iterator[QuestionCandidat
             choices = [_both_hands_choice(frame, *pair) for pair in product(things, repeat=2)]
             right_choice = choices[0] if left == right else choices[1]
             arguments = "HOA", {"time": view.time(frame)}, right_choice, choices, [frame], things
-            event = FACTS.join((view.touch_key("left", left, frame), view.touch_key("right", right, frame)))
+            keys = view.touch_key("left", left, frame), view.touch_key("right", right, frame)
+            event = f"{further.HANDS[True, True]} {left.id}" if left == right else FACTS.join(keys)
             yield view.candidate(*arguments, event=event)
 
 

@@ -7,36 +7,45 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias
 
-from barista_bench.generate.nearby import excludes_action
+from barista_bench.generate.nearby import excludes_action, spans_under_way
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, find_overlapping, noun_of, verb_of
 from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Touches, Truth
+from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import Side
 
-Across: TypeAlias = Literal["left", "right"]
-Down: TypeAlias = Literal["upper", "lower"]
+Place: TypeAlias = Literal[
+    "upper left", "upper right", "lower left", "lower right",
+    "upper center", "middle left", "middle right", "lower center",
+]  # fmt: skip
+PLACES: tuple[tuple[Place, ...], ...] = (
+    ("upper left", "upper right", "lower left", "lower right"),
+    ("upper center", "middle left", "middle right", "lower center"),
+)
+"""The quarters of the frame, and the middle parts of its edges."""
 OFF_CENTRE = 0.12
 """A centre is on one side if it is at least this fraction of the frame's width or height from the frame's middle."""
-
+EDGE = 0.3
+"""A centre near a middle line is at an edge if it is at least this fraction from the frame's middle."""
 CUT = 0.01
 """An object that the frame's edge cuts has a place only if its box covers at least this fraction of the frame."""
 
 
-class InQuarter(Statement, frozen=True):
-    """The centre of an object's box is in a quarter of the frame, clear of the dividing lines.
+class InPart(Statement, frozen=True):
+    """The centre of an object's box is in a part of the frame, clear of the dividing lines.
 
-    False: the centre is clearly in another quarter.
+    False: the centre is clearly in another part of the same row of `PLACES`.
     """
 
     object: str
-    down: Down
-    across: Across
+    part: Place
     frame: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        quarter = quarter_of(scene, self.object, self.frame)
-        return None if quarter is None else quarter == (self.down, self.across)
+        part = part_of_frame(scene, self.object, self.frame)
+        is_decided = any(part in row and self.part in row for row in PLACES)
+        return part == self.part if is_decided else None
 
 
 class AwayFrom(Statement, frozen=True):
@@ -70,7 +79,7 @@ class InStep(Statement, frozen=True):
     frame: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        current_steps = {s.name for s in scene.steps if s.start + scene.margin <= self.frame < s.end - scene.margin}
+        current_steps = {step.name for step in spans_under_way(scene, scene.steps, self.frame)}
         if len(current_steps) != 1:
             return None
         if self.step in current_steps:
@@ -184,10 +193,11 @@ def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[ActionSp
     return [a for a in near if a.verb in verbs and find_overlapping(scene.uses, a.start, a.end)]
 
 
-def quarter_of(scene: Scene, object_id: str, frame: int) -> tuple[Down, Across] | None:
-    """Return the quarter of the frame that contains a box's centre.
+@cached_by_scene
+def part_of_frame(scene: Scene, object_id: str, frame: int) -> Place | None:
+    """Return the quarter of the frame that contains a box's centre, or its edge if the centre is near a middle line.
 
-    Return None near a dividing line, without a box, or if only a small part of the object is inside the frame.
+    Return None near the middle of the frame, without a box, or if only a small part of the object is inside the frame.
     """
     box = scene.boxes(frame).get(object_id)
     if box is None:
@@ -199,6 +209,10 @@ def quarter_of(scene: Scene, object_id: str, frame: int) -> tuple[Down, Across] 
         return None
     right = (x + width / 2) / frame_width - 0.5
     down = (y + height / 2) / frame_height - 0.5
-    if min(abs(right), abs(down)) < OFF_CENTRE:
+    if min(abs(right), abs(down)) >= OFF_CENTRE:
+        return PLACES[0][2 * (down > 0) + (right > 0)]
+    if max(abs(right), abs(down)) < EDGE:
         return None
-    return ("lower" if down > 0 else "upper", "right" if right > 0 else "left")
+    if abs(down) > abs(right):
+        return "lower center" if down > 0 else "upper center"
+    return "middle right" if right > 0 else "middle left"

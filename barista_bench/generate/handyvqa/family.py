@@ -52,7 +52,7 @@ class HandyvqaFamily(Family):
             ("where", domain.places, self.domain_words.where),
             ("state", domain.attributes, (self.domain_words.state,)),
         ):
-            if unknown := sorted(set(words_used) - set(described)):
+            if unknown := sorted({*words_used} - {*described, ""}):
                 raise domain_error(domain, f"families.{self.name}.{key}: {unknown[0]!r} is not described in the file")
         if domain.lengths.clip != 2 * release.HALF_WINDOW_S:
             clip = f"{domain.lengths.clip:g} s, and a clip of this benchmark has {2 * release.HALF_WINDOW_S:g} s"

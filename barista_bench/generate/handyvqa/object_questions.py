@@ -41,17 +41,17 @@ class HandyvqaWords(DomainRecord, frozen=True):
     """The family's words in a domain file.
 
     Args:
-        doing: maps verbs of activities (press) to their participles (pressing).
+        doing: maps verbs of activities to their participles, if these are not regular.
         grip: the contact that means that a hand holds an object.
         where: spatial predicates that tell the place of the first of two objects.
         state: type of the attribute that questions are about.
         states: maps a value, or category and value, to its words after "first", if the value itself does not fit there.
     """
 
-    doing: dict[str, str]
-    grip: str
-    where: tuple[str, ...]
-    state: str
+    doing: dict[str, str] = field(default_factory=dict)
+    grip: str = ""
+    where: tuple[str, ...] = ()
+    state: str = ""
     states: dict[str, str] = field(default_factory=dict)
 
 
@@ -106,7 +106,6 @@ class ObjectQuestions:
     def states(self) -> Candidates:
         """Yield questions about the sequence of an attribute's values, in clips around and halfway between changes."""
         scene, kind = self.scene, self.words.state
-        words = scene.domain.attributes[kind]
         spans = [span for span in scene.values if span.type == kind]
         for thing in dict.fromkeys(span.thing for span in spans):
             spans_of_thing = [span for span in spans if span.thing.id == thing.id]
@@ -115,7 +114,9 @@ class ObjectQuestions:
             for clip in dict.fromkeys(clip_around(scene, frame) for frame in sorted(moments - {0})):
                 recorded = recorded_sequence(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
                 sequence = recorded if recorded and len(recorded) <= LONGEST_SEQUENCE else (spans_of_thing[0].value,)
-                sequences = dict.fromkeys((sequence, *_other_sequences(words, sequence[0], usual_values)))
+                sequences = dict.fromkeys(
+                    (sequence, *_other_sequences(scene.domain.attributes[kind], sequence[0], usual_values))
+                )
                 right, *distractors = (self._sequence_choice(thing, values, clip) for values in sequences)
                 barred: Sequence[Basis] = (*WHOLE_VIDEO, "action")
                 given = self.names.conditions((thing.id,), clip, barred)

@@ -16,7 +16,6 @@ from barista_bench.generate.handyvqa.statements import (
     HandAtWork,
     HandIsOn,
     HandsDo,
-    InWords,
     Masked,
     NothingElseTouched,
     TouchedInClip,
@@ -27,7 +26,7 @@ from barista_bench.generate.statements import Does, Statement
 from barista_bench.generate.wordings import plain_text
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import Side
-from barista_bench.scene_graph.graph_words import verb_and_noun
+from barista_bench.scene_graph.graph_words import participle, spoken_form, verb_and_noun
 
 OTHER_ACTIONS = 8
 """Number of contacts at other times that serve as wrong answers about one moment."""
@@ -46,20 +45,19 @@ class Questions(ObjectQuestions):
         texts: dict[str, str] = {}
         for action in scene.actions:
             verb, noun = verb_and_noun(scene.action_in_words(action.name))
-            doing = self.words.doing.get(verb, "")
-            texts[action.name] = f"The person is {doing} the {noun}." if doing else ""
+            doing = self.words.doing.get(verb) or participle(spoken_form(verb))
+            texts[action.name] = f"The person is {doing} the {noun}."
         for action in scene.actions:
             if halfway := clip_halfway(scene, (action.start + action.end) // 2):
                 clip, frame = halfway
                 names = [action.name]
-                for name in texts if texts[action.name] else ():
-                    is_wrong = texts[name] and Does(name, frame).truth(scene) is False
+                for name in texts:
+                    is_wrong = Does(name, frame).truth(scene) is False
                     if is_wrong and not any(self._is_like(name, other) for other in names[1:]):
                         names.append(name)
                 right, *distractors = (Choice(texts[name], Does(name, frame)) for name in names)
                 during = tuple(index for index in clip.shown if action.start <= index < action.end)
-                conditions = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
-                yield self._candidate("action", clip, right, distractors, conditions)
+                yield self._candidate("action", clip, right, distractors, (HandAtWork(action.name, during),))
 
     def _is_like(self, first: str, second: str) -> bool:
         """Return whether two actions could be one, such as lifting and raising a cup. Both would be wrong together."""

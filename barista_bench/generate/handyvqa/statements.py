@@ -61,17 +61,6 @@ class ClearlyNamed(statements.Unique, frozen=True):
     unmet: ClassVar[str] = "a name could mean several things in view"
 
 
-class InWords(statements.Statement, frozen=True):
-    """The domain file has words for an activity."""
-
-    unmet: ClassVar[str] = "the domain file has no participle of the activity's verb"
-    action: str
-    is_told: bool
-
-    def recorded_truth(self, scene: Scene) -> statements.Truth:
-        return self.is_told
-
-
 class HandAtWork(statements.Statement, frozen=True):
     """On at least two of the frames, a hand is clearly visible, and so is an object that the action's noun can name."""
 

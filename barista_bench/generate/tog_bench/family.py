@@ -6,6 +6,7 @@ instructions are requests that are valid throughout the video, as in the benchma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from pathlib import Path
@@ -58,7 +59,8 @@ class Instruction(DomainRecord, frozen=True):
     """An instruction. Letters in braces are slots for the names of objects.
 
     Args:
-        takes: names or categories that can fill each slot. A slot is implicit if its letter is not in `say`.
+        takes: names or categories that can fill each slot, or `held` for all that hands hold. A slot is implicit if its
+            letter is not in `say`.
         unless: names or categories of objects that would permit another answer if they were in view.
         step: process step during which hands must use all of the objects; empty if no step is needed.
     """
@@ -75,7 +77,9 @@ class TogWords(DomainRecord, frozen=True):
     Args:
         scene: kind of room.
         handled: a sentence that restricts the answer to objects that hands touch. It is used if several objects fit.
-        places: maps a predicate to the instruction that brings {a} into this relation to {b}.
+        places: maps a predicate, or category and predicate, to the instruction that brings {a} into this relation to
+            {b}.
+        fixed: names or categories of objects that are not moved, although hands hold them.
         states: maps a value of the attribute `state`, or category and value, to the instruction that brings {a} into
             it.
         synonyms: maps a name or category to other names that are also right.
@@ -88,6 +92,7 @@ class TogWords(DomainRecord, frozen=True):
     places: dict[str, str]
     states: dict[str, str]
     synonyms: dict[str, tuple[str, ...]]
+    fixed: tuple[str, ...] = ()
 
 
 class ToGBenchFamily(Family):
@@ -109,9 +114,10 @@ class ToGBenchFamily(Family):
         return 0
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        yielded_keys: set[tuple[str, tuple[str, ...]]] = set()
+        yielded_keys: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
         for candidate in (*self._brought_about_candidates(scene), *self._instruction_candidates(scene)):
-            key = candidate.question, tuple(sorted(candidate.objects))
+            # "Bring me the cup and the jar" asks the same as "the jar and the cup".
+            key = tuple(sorted(re.findall(r"\w+", candidate.question.lower()))), tuple(sorted(candidate.objects))
             if key not in yielded_keys:
                 yielded_keys.add(key)
                 yield candidate
@@ -130,7 +136,8 @@ class ToGBenchFamily(Family):
 
     def _brought_about_candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         for span in scene.places:
-            template = self.words.places.get(span.predicate)
+            named_place = f"{span.thing.category.lower()} {span.predicate}"
+            template = self.words.places.get(named_place, self.words.places.get(span.predicate))
             if template is not None and span.start > 0:
                 things = (span.thing, span.other)
                 takes = ((span.thing.name,), (span.other.name,))
@@ -252,7 +259,7 @@ def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:
     things = list(scene.things.values())
     if len(takes) > 1:
         things = [thing for thing in things if scene.coverage.covers_category(thing.category)]
-    pools = [[thing for thing in things if is_of_kind(thing, kinds)] for kinds in takes]
+    pools = [[thing for thing in things if is_of_kind(scene, thing, kinds)] for kinds in takes]
     if len(set(takes)) == 1:
         return combinations(pools[0], len(takes))
     return (filling for filling in product(*pools) if len({thing.id for thing in filling}) == len(filling))

@@ -12,11 +12,15 @@ from typing import ClassVar
 import numpy as np
 
 from barista_bench.benchmarks.tog_bench.t_stvg import RATE
+from barista_bench.generate.descriptions import GRIP
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import TELL_APART, Statement, Truth, Unique
 from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph import Layer
+
+HELD = "held"
+"""The kind of all objects that hands hold and that can be moved, whatever they are."""
 
 
 class Fillable(Statement, frozen=True):
@@ -105,7 +109,7 @@ class Fills(Statement, frozen=True):
     kinds: tuple[str, ...]
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        return is_of_kind(scene.things[self.object], self.kinds)
+        return is_of_kind(scene, scene.things[self.object], self.kinds)
 
 
 class BroughtAbout(Statement, frozen=True):
@@ -134,9 +138,20 @@ class BroughtAbout(Statement, frozen=True):
         return (is_used and (self.object, self.value, self.other) in begun_values | begun_places) or None
 
 
-def is_of_kind(thing: NamedObject, kinds: tuple[str, ...]) -> bool:
-    """Return whether an object's name or category is among `kinds`."""
-    return thing.name in kinds or thing.category.lower() in kinds
+def is_of_kind(scene: Scene, thing: NamedObject, kinds: tuple[str, ...]) -> bool:
+    """Return whether an object's name or category is among `kinds`. The kind `HELD` is what hands hold."""
+    return bool({thing.name, thing.category.lower()} & {*kinds}) or (HELD in kinds and _is_held(scene, thing))
+
+
+@cached_by_scene
+def _is_held(scene: Scene, thing: NamedObject) -> bool:
+    """Return whether a hand holds an object at some time, and the object belongs to no other object: it is movable."""
+    fixed = {thing.noun, thing.category.lower()} & {*scene.domain.families.get("tog_bench", {}).get("fixed", ())}
+    grips = {value for value, words in scene.domain.contacts.items() if words.do == GRIP}
+    contacts = (contact for use in scene.uses if use.thing == thing for contact in use.contacts)
+    is_gripped = any(value in grips and end - start > scene.margin for value, start, end in contacts)
+    is_free = thing.id not in scene.owners and scene.coverage.covers_layer("relations")
+    return is_gripped and is_free and not fixed
 
 
 def shown_frames(scene: Scene) -> list[int]:
@@ -173,4 +188,6 @@ def visible_spans(scene: Scene, object_id: str) -> list[tuple[int, int]]:
 
 
 def _things_in_view(scene: Scene, kinds: tuple[str, ...]) -> list[NamedObject]:
-    return [thing for thing in scene.things.values() if is_of_kind(thing, kinds) and len(scene.frames_of(thing.id))]
+    return [
+        thing for thing in scene.things.values() if is_of_kind(scene, thing, kinds) and len(scene.frames_of(thing.id))
+    ]

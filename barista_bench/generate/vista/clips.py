@@ -33,6 +33,7 @@ from barista_bench.generate.vista.statements import (
 )
 from barista_bench.generate.wordings import Phrases, Slots, plain_text
 from barista_bench.scene_graph.domain import DomainRecord
+from barista_bench.scene_graph.graph_words import spoken_form
 
 Order: TypeAlias = tuple[int, ...]
 """Indices of clips in the order in which they are joined."""
@@ -98,11 +99,11 @@ class VistaWords(DomainRecord, frozen=True):
     def action(self, name: str) -> str:
         """Return an activity "Verb noun" in words without a subject, such as "pick up the cup"."""
         verb, noun = verb_of(name), noun_of(name)
-        return f"{self.phrases.get(verb, verb)} the {self.nouns.get(noun, noun)}"
+        return f"{self.phrases.get(verb, spoken_form(verb))} the {self.nouns.get(noun, noun)}"
 
     def action_on_it(self, name: str) -> str:
         """Return an activity with "it" instead of its noun, such as "pick it up"."""
-        first, _, particle = self.phrases.get(verb_of(name), verb_of(name)).partition(" ")
+        first, _, particle = self.phrases.get(verb_of(name), spoken_form(verb_of(name))).partition(" ")
         return f"{first} it {particle}".strip() if particle in _PARTICLES else f"{first} {particle} it"
 
 
@@ -317,7 +318,9 @@ def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandi
         values = states.get(kind, {})
         if span.type != "state" or span.value not in values:
             continue
-        first, stop = span.start + scene.margin, span.end - scene.margin
+        inside = range(span.start + scene.margin, span.end - scene.margin)
+        settled = [frame for frame in inside if scene.is_settled(item, span.type, frame)] or [0]
+        first, stop = settled[0], settled[-1] + 1
         for start in range(first, stop, length):
             end = min(start + length, stop)
             if end - start < scene.frames_in(LEAST_STATE_S):

@@ -40,7 +40,7 @@ def _change_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWo
                 continue
             sayings: list[Saying] = [
                 (
-                    {"thing": kind, "before": values[before], "after": values[after]},
+                    {"thing": kind, "before": values[before], "after": "still " * (before == after) + values[after]},
                     Changes(thing.id, "state", before, after, start, end),
                 )
                 for before, after in dict.fromkeys(((first, last), *product(values, values)))

@@ -52,7 +52,7 @@ _COPIED = (*_LISTED, "J_and_F")
 _COPIES = 64
 """Examples whose references are tried, at most."""
 _HIGHEST = 0.97
-"""Fraction of these references that score no more than the floor. The highest few would make most floors 1."""
+"""Fraction of these references, at least, that score no more than the floor. The best one would make most floors 1."""
 _FENCE = re.compile(r"\A```(?:json)?\n(.*)\n```\Z", re.DOTALL)
 
 
@@ -185,7 +185,7 @@ def floors_of(task: Task, examples: Sequence[Example]) -> list[float]:
         answers = (text for video_id, text in copies if video_id != example.video_id)
         scores = _scores(task, [_read(task, answer, example, BoxFormat()) for answer in answers])
         counted = [_counted(task, *each) for each in scores if each]
-        floors.append(float(np.quantile(counted, _HIGHEST)) if counted else 0.0)
+        floors.append(float(np.quantile(counted, _HIGHEST, method="higher")) if counted else 0.0)
     return floors
 
 

@@ -97,7 +97,7 @@ barista:
 	  'build --source $(BUILD)/graphs --out $(BUILD)/data/barista $(SHARED)' \
 	  $(foreach model,$(TRAINED),'run $(BUILD)/data/barista --task all $(call ASK,$(model))/barista') \
 	  'run $(BUILD)/data/barista --task activity $(call ASK,dual:tiny)/barista' \
-	  'diagnose $(BUILD)/data/barista --task referring --aid relations --design paths $(call ASK,kitchen)-diagnosis'
+	  'diagnose $(BUILD)/data/barista --task relations --view hide_evidence,hide_elsewhere $(call ASK,kitchen)-diagnosis'
 
 # ViSTa is scored by whole problem sets, so that it has no limit.
 SIBLING = --out $(BUILD)/data/$(1) $(if $(filter vista,$(1)),,--sampling limit=$(LIMIT))

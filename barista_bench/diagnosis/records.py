@@ -239,7 +239,7 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     else:
         largest = max(d.levels, key=lambda level: abs(d.levels[level].share.value or 0.0))
         found += ["No level is a clear cause.", *_level_sentences(d, largest, adjusted)]
-    return " ".join([*found, *(each for each in _compared_sentences(d) if "hidden" in each)])
+    return " ".join([*found, *(each for each in _compared_sentences(d) if "painted over" in each)])
 
 
 def _misses_nothing(diagnosis: Diagnosis) -> bool:
@@ -275,12 +275,12 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
         change = each.change.as_change
         if name == "hide_evidence":
             control = changes.get("hide_elsewhere")
-            beside = f"; with equal areas elsewhere hidden, it {control.change.as_change}" if control else ""
-            found.append(f"With its evidence hidden, its score {change}{beside}.")
+            beside = f"; with equal areas elsewhere painted over, it {control.change.as_change}" if control else ""
+            found.append(f"With the objects that matter painted over, its score {change}{beside}.")
             if diagnosis.task in CLAIMING:
-                found.append(f"It still claims {each.after.in_words} of what is hidden.")
+                found.append(f"It still claims {each.after.in_words} of what is painted over.")
         elif name == "only_evidence":
-            found.append(f"With all but the evidence hidden, its score {change}.")
+            found.append(f"With all but these objects painted over, its score {change}.")
         elif name.startswith("own "):
             answered = name.removeprefix("own ")
             found.append(f"With the {answered} that it answered itself, not the true ones, its score {change}.")

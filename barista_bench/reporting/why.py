@@ -41,6 +41,7 @@ class Part(NamedTuple):
 class Why(NamedTuple):
     """The section's data for one model and task."""
 
+    benchmark: str
     heading: str
     facts: str
     parts: tuple[Part, ...]
@@ -52,6 +53,7 @@ def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
     """Return the section's data for each diagnosis, with Holm's correction over all diagnoses."""
     return tuple(
         Why(
+            benchmark=each.benchmark,
             heading=each.subject,
             facts=f"{each.examples} examples of {each.videos} videos, {words(each.metric)}",
             parts=_parts(each),

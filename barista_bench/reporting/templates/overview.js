@@ -12,6 +12,13 @@ import { shownIfShort } from "./tables.js";
 const why = document.getElementById("why");
 why?.remove();
 
+/** The section with the diagnoses of one benchmark. @param {string} benchmark */
+function whyOf(benchmark) {
+  const parts = /** @type {HTMLElement[]} */ ([...(why?.querySelectorAll("[data-benchmark]") ?? [])]);
+  for (const part of parts) part.hidden = part.dataset.benchmark !== benchmark;
+  return why && !parts.every((part) => part.hidden) ? [why] : [];
+}
+
 /** The tab of an address, or the first one. @param {string} wanted */
 export const tabOf = (wanted) => index.tabs.find((tab) => tab.address === wanted) ?? index.tabs[0];
 
@@ -20,8 +27,8 @@ export function firstScreen(tab) {
   const across = "Across tasks: agreement, baselines, consistency, propagation of errors";
   return [
     text("h2", tab.board.title),
+    ...whyOf(tab.board.benchmark),
     ...leaderboard(tab),
-    ...(why ? [why] : []),
     text("h3", "Key questions"),
     ...questions(tab.tasks.map((number) => index.tasks[number])),
     node("p", {}, node("a", { href: "#across" }, across)),

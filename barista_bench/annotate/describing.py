@@ -19,7 +19,7 @@ from barista_bench.annotate.geometry import until_next
 from barista_bench.annotate.project import Project, VideoFiles, VideoSource, writing
 from barista_bench.annotate.propagation import drawn_masks
 from barista_bench.core.frame_times import FrameTimes
-from barista_bench.core.prompt import Prompt, packaged_prompts
+from barista_bench.core.prompt import Prompt, object_schema, packaged_prompts
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
 from barista_bench.media.video import FrameReader
@@ -167,9 +167,11 @@ def _keyframe_question(
 
     mark = {"type": "integer", "minimum": 1, "maximum": max(len(names), 1)}
     text = {"type": "string"}
-    schema = _object(
-        attributes=_array(object=mark, type={"enum": list(attributes)}, value=text),
-        relations=_array(source=mark, target=mark, type={"enum": list(relations)}, value=text),
+    schema = object_schema(
+        {
+            "attributes": _array(object=mark, type={"enum": list(attributes)}, value=text),
+            "relations": _array(source=mark, target=mark, type={"enum": list(relations)}, value=text),
+        }
     )
     key = records.digest(*asked_with, keyframe.frame, masks, prompt.as_text())
     return _Question(key, (keyframe.frame, keyframe.frame + 1), names, prompt, images, (keyframe.frame,) * 2, schema)
@@ -185,7 +187,7 @@ def _segment_question(
         len(indices), verbs=", ".join(verbs), things=", ".join(domain.categories)
     )
     key = records.digest(*asked_with, span, prompt.as_text())
-    schema = _object(verb={"type": "string"}, thing={"type": "string"})
+    schema = object_schema({"verb": {"type": "string"}, "thing": {"type": "string"}})
     return _Question(
         key, span, [], prompt, lambda: tuple(map(Image.fromarray, frames.read(indices))), tuple(indices), schema
     )
@@ -195,12 +197,8 @@ def _lines(values: Mapping[str, tuple[str, ...]]) -> str:
     return "\n".join(f"{kind}: {', '.join(words)}" for kind, words in values.items())
 
 
-def _object(**properties: object) -> dict[str, object]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
 def _array(**properties: object) -> dict[str, object]:
-    return {"type": "array", "items": _object(**properties)}
+    return {"type": "array", "items": object_schema(properties)}
 
 
 def _described_file(

@@ -178,10 +178,6 @@ def integer(value: object) -> int | None:
     return None
 
 
-def object_schema(properties: Fields) -> Fields:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
 def rows_schema(row: Sequence[Json]) -> Fields:
     """Return the JSON Schema of a list of rows. Each row is a list with one value per schema in `row`."""
     items: Fields = {"type": "array", "prefixItems": row, "minItems": len(row), "maxItems": len(row)}

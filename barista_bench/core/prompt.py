@@ -278,3 +278,8 @@ def parse_prompts(data: bytes, name: str) -> PromptTexts:
             "(texts), and extra (names and texts) where a task has it"
         ) from error
     return PromptTexts(sha256=hashlib.sha256(data).hexdigest(), **texts.model_dump())
+
+
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a reply: an object with exactly these properties."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

@@ -9,8 +9,10 @@ only that sample.
 
 from __future__ import annotations
 
+import functools
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
@@ -226,6 +228,11 @@ def fraction(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> F
     [0.5, 1.0]
     """
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))
+
+
+def sum_in_order(values: Iterable[float]) -> float:
+    """Return the sum, added one by one as in the release. From Python 3.12 on, `sum()` rounds differently."""
+    return functools.reduce(operator.add, values, 0.0)
 
 
 def adjust_p_values(p_values: Sequence[float]) -> list[float]:

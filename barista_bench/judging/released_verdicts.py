@@ -6,9 +6,7 @@ for the missing score. All means, of samples and of the run, are over existing s
 
 from __future__ import annotations
 
-import functools
 import json
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from barista_bench.core.example import Status
+from barista_bench.core.statistics import sum_in_order
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, judge_folder_name, write_json
 from barista_bench.judging.judged_run import LogVerdicts, MetricValues, SampleVerdict
 from barista_bench.judging.results import MEAN
@@ -151,4 +150,4 @@ def mean_score(scores: Sequence[float | None]) -> float | None:
 
 
 def _mean(scores: Sequence[float]) -> float:
-    return functools.reduce(operator.add, scores) / len(scores)
+    return sum_in_order(scores) / len(scores)

@@ -27,8 +27,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.example import Fields
+from barista_bench.core.prompt import object_schema
 from barista_bench.models import TokenLogprob
 from barista_bench.runs.ask.replies import Unusable, read_object
 

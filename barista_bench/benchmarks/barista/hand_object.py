@@ -49,12 +49,11 @@ from barista_bench.benchmarks.kinds.box_answers import (
     write_grid,
 )
 from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling
-from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64
 from barista_bench.core.options import Count, packaged_protocol
-from barista_bench.core.prompt import ImagePart, Prompt
+from barista_bench.core.prompt import ImagePart, Prompt, object_schema
 from barista_bench.core.statistics import Floats, MicroF1, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,

@@ -39,12 +39,11 @@ from barista_bench.benchmarks.barista.relation_answers import (
     vocabulary_entries,
 )
 from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling, frame_metadata
-from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, graph_facts
 from barista_bench.core.options import Fraction, packaged_protocol
-from barista_bench.core.prompt import Prompt
+from barista_bench.core.prompt import Prompt, object_schema
 from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import MicroF1, SumStatistics
 from barista_bench.core.task import (

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import cast
 
 from barista_bench.benchmarks.barista.activity import Activity
@@ -22,6 +20,7 @@ from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.benchmarks.kinds.box_answers import frame_size, read_pixels, reference_scale
 from barista_bench.core.boxes import BoxFormat, as_xyxy, write_box
+from barista_bench.core.statistics import sum_in_order
 from barista_bench.core.task import Example, Fields, Json, Prediction, Scored, Task
 from barista_bench.metrics.interaction_f1.scoring import frame_sums, pool
 from barista_bench.metrics.mean_ap.accumulate import STATISTICS
@@ -196,7 +195,7 @@ def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
         "parse_failures": answer_count - parsed_count,
         "parsed_predictions": parsed_count,
         "latency_samples": len(latencies),
-        "total_latency_ms": _sum(latencies),
+        "total_latency_ms": sum_in_order(latencies),
         "mean_latency_ms": _mean(latencies),
         "min_latency_ms": min(latencies, default=None),
         "max_latency_ms": max(latencies, default=None),
@@ -290,7 +289,7 @@ def _relations_metrics(task: Relations, records: Sequence[ReleasedRecord]) -> di
     statistics = task.statistics(samples)
     metrics, scores = statistics.published_metrics(), statistics.scores()["f1"].tolist()
     parsed = [f1 for f1, sample in zip(scores, samples, strict=True) if sample.prediction is not None]
-    total = _sum(parsed)
+    total = sum_in_order(parsed)
     return {
         "micro_tp": metrics["tp"],
         "micro_pred": metrics["n_predicted"],
@@ -328,7 +327,7 @@ def _judge_metrics(records: Sequence[ReleasedRecord], criteria: Sequence[str]) -
     metrics: dict[str, Json] = {}
     for key, prefix, mean in names:
         scores = _judge_scores(records, key)
-        metrics |= {f"{prefix}_sum": _sum(scores), f"{prefix}_count": len(scores), mean: _mean(scores)}
+        metrics |= {f"{prefix}_sum": sum_in_order(scores), f"{prefix}_count": len(scores), mean: _mean(scores)}
     return metrics
 
 
@@ -346,14 +345,11 @@ def _category_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     scores = {name: _judge_scores(group, "geval_mean_score") for name, group in by_category.items()}
     return {
         "category_mean_scores": {name: _mean(group) for name, group in scores.items()},
-        "_category_scores": {name: {"score_sum": _sum(group), "count": len(group)} for name, group in scores.items()},
+        "_category_scores": {
+            name: {"score_sum": sum_in_order(group), "count": len(group)} for name, group in scores.items()
+        },
     }
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return _sum(values) / len(values) if values else None
-
-
-def _sum(values: Sequence[float]) -> float:
-    """Return the sum, added one by one as in the release. From Python 3.12 on, `sum()` rounds differently."""
-    return reduce(add, values, 0.0)
+    return sum_in_order(values) / len(values) if values else None

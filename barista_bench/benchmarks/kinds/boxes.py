@@ -28,10 +28,11 @@ from barista_bench.benchmarks.kinds.box_answers import (
     read_pixels,
     write_grid,
 )
-from barista_bench.benchmarks.parsing import NOTHING_READ, object_schema, strip_fence
+from barista_bench.benchmarks.parsing import NOTHING_READ, strip_fence
 from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.core.boxes import BoxFormat, as_xyxy, four_numbers, write_box
 from barista_bench.core.example import Inputs, PixelBox, TypedFields
+from barista_bench.core.prompt import object_schema
 from barista_bench.core.statistics import Floats, Metrics, SampleStatistics
 from barista_bench.core.task import (
     AnswerFailure,

@@ -13,12 +13,12 @@ import numpy as np
 
 from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
 from barista_bench.benchmarks.name_matching import plain_name
-from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.benchmarks.tog_bench.answers import NAMES, SPATIAL, TEMPORAL
 from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, InstructionInputs, TogSampling
 from barista_bench.benchmarks.tog_bench.scores import ScoringRules, box_track, shown_times, synonym_groups, true_objects
 from barista_bench.core.boxes import BoxFormat, Xyxy, as_xyxy, write_box
 from barista_bench.core.deriving import ReleaseTask
+from barista_bench.core.prompt import object_schema
 from barista_bench.core.task import Example, Fields
 
 _COMMA = re.compile(r"[\s,;]+")

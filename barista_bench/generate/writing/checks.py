@@ -38,7 +38,8 @@ from barista_bench.benchmarks.egocot.evidence import Terms, Vocabulary, canonica
 from barista_bench.benchmarks.egocot.lexicon import GRAPH_WORDS, NEGATIONS, ORDER, PieceKind, word_stems
 from barista_bench.benchmarks.egocot.phrases import ANY, split_clauses
 from barista_bench.benchmarks.lexical import stem
-from barista_bench.benchmarks.parsing import is_text, object_schema
+from barista_bench.benchmarks.parsing import is_text
+from barista_bench.core.prompt import object_schema
 from barista_bench.generate.candidates import are_alike
 from barista_bench.runs.ask.replies import MAX_REPLY, Unusable
 from barista_bench.scene_graph.domain import Domain, domain_vocabulary

@@ -13,8 +13,8 @@ import msgspec
 from PIL import Image
 
 from barista_bench.benchmarks.egocot.items import SUBTASKS, clock_text
-from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.example import Fields, content_seed
+from barista_bench.core.prompt import object_schema
 from barista_bench.errors import DataError
 from barista_bench.generate.candidates import are_alike
 from barista_bench.generate.family import check_placeable

@@ -22,10 +22,9 @@ from typing import Any
 
 import msgspec
 
-from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.example import content_seed
 from barista_bench.core.fencing import fence_material
-from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, object_schema, packaged_prompts
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_output_path, refuse_inside
 from barista_bench.files.writing import write_whole

@@ -83,14 +83,10 @@ def run_config(
         # Before the model is loaded, which may take many minutes.
         logs = [stack.enter_context(locked_log(opened_task.folder, shard, launch)) for opened_task in opened_tasks]
         model = model or open_model(config, shard, opened_tasks)
-        model, opened_tasks = with_aids(model, config, opened_tasks)
-        model, shots = with_shots(model, config, opened_tasks)
-        model = with_less_shown(model, config)
-        task_runs, versions, tells_times = [], getattr(model, "versions", {}), tells_own_times(model.identity)
-        for opened_task, sample_log in zip(opened_tasks, logs, strict=True):
-            inputs = asked_inputs(opened_task.task, opened_task.examples, model.box_format, timed=tells_times)
-            inputs = fingerprinted(inputs, opened_task.examples, shots)
-            how = (model.identity, model.box_format, config, shard, versions)
+        model, opened_tasks, inputs_by_task = prepare(model, config, opened_tasks)
+        task_runs = []
+        how = (model.identity, model.box_format, config, shard, getattr(model, "versions", {}))
+        for opened_task, inputs, sample_log in zip(opened_tasks, inputs_by_task, logs, strict=True):
             task_runs.append(stack.enter_context(claimed_run(opened_task, inputs, sample_log, *how)))
         # Only limits and progress bars need the spending. Without either, the logs are not read again.
         folders = [opened_task.folder for opened_task in opened_tasks] if config.is_bounded or config.progress else []
@@ -117,6 +113,27 @@ def run_config(
     for task_run in task_runs:
         total.add(task_run.session)
     return total
+
+
+def prepare(
+    model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask]
+) -> tuple[Model, Sequence[OpenedTask], list[list[AskedInput]]]:
+    """Add what the settings add to requests: aids, worked examples, fewer or smaller images.
+
+    Returns:
+        The model, its tasks, and the inputs of each task.
+    """
+    model, opened_tasks = with_aids(model, config, opened_tasks)
+    model, shots = with_shots(model, config, opened_tasks)
+    model = with_less_shown(model, config)
+    tells_times = tells_own_times(model.identity)
+    inputs_by_task = [
+        fingerprinted(
+            asked_inputs(opened.task, opened.examples, model.box_format, timed=tells_times), opened.examples, shots
+        )
+        for opened in opened_tasks
+    ]
+    return model, opened_tasks, inputs_by_task
 
 
 def open_contests(config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> list[Contest]:
@@ -287,26 +304,20 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
         ablations = [part for part in config.model.split(":")[:-1] if part in ABLATIONS]
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
     model = load_model(config, [(opened.task, opened.examples) for opened in opened_tasks])
-    model, opened_tasks = with_aids(model, config, opened_tasks)
-    model, shots = with_shots(model, config, opened_tasks)
-    model = with_less_shown(model, config)
+    model, opened_tasks, inputs_by_task = prepare(model, config, opened_tasks)
     inner, change = unwrap_ablations(model)
     asker = Asker(model, config, Shard())
     task_runs = [
         TaskRun(
             opened.task,
             opened.examples,
-            fingerprinted(
-                asked_inputs(opened.task, opened.examples, model.box_format, timed=tells_own_times(model.identity)),
-                opened.examples,
-                shots,
-            ),
+            inputs,
             opened.folder,
             SampleLog(Shard().file(opened.folder, "samples")),
             only=opened.only,
             change=opened.change,
         )
-        for opened in opened_tasks
+        for opened, inputs in zip(opened_tasks, inputs_by_task, strict=True)
     ]
     counts = Counter[str]()
 

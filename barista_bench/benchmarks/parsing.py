@@ -1,10 +1,7 @@
 """Read JSON from model answers, within bounds: an answer is untrusted text of any form.
 
-`refuse_unbounded` and `released_array` read JSON as BARISTA's release does (`read_released` of its tasks,
-docs/upstream/barista.md). The release's parsers are strict in some places and tolerant in others. A fence counts
-only if its first line ends directly after a plain tag. An invalid entry rejects a list of interactions, but not a list
-of relations. Numbers may be texts. An unbounded number or too deep nesting would stop the release's run; here the
-answer is unreadable.
+`refuse_unbounded` and `released_array` serve the released rules of BARISTA (`read_released` of its tasks). An unbounded
+number or too deep nesting would stop the release's run; here the answer is unreadable.
 """
 
 from __future__ import annotations

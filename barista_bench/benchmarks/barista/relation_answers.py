@@ -294,7 +294,6 @@ def _strict_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
 
 
 def _released_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
-    """Convert ids to integers as `int` does for numbers and texts, and types and values of any kind to text."""
     source, target, kind, value = (entry.get(name) for name in MarkedRelation.__struct_fields__)
     if source is None or target is None or kind is None or value is None:
         return None

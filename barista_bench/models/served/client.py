@@ -240,10 +240,7 @@ class Calls:
         raise AssertionError("tenacity ends with a result or an error")
 
     def _backoff(self, state: RetryCallState, rng: random.Random) -> float:
-        """Return the seconds to wait before the next attempt, with full jitter.
-
-        After a 429 without a requested pause, all calls wait for this time at the gate.
-        """
+        """Return the seconds to wait before the next attempt, with full jitter."""
         seconds = rng.uniform(0.0, longest_backoff(state.attempt_number))
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, TransientError):

@@ -116,12 +116,8 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
 
 
 def start_labels(starts: Sequence[Start]) -> dict[Path, str]:
-    """Return a label for each run folder: the model's name, and the start's folder if the model was run twice.
-
-    A model's name is the value of `run --name`, or the short form of its own name (`short_name`). If two models share a
-    short form, their full names are used. A model that answered the same examples in two runs, for example with other
-    settings, has two labels. Each label covers all tasks of one start: `runs/cold/grounding` and `runs/cold/relations`
-    are both `name (cold)`.
+    """Return a label for each run folder. It covers all tasks of one start: `runs/cold/grounding` and
+    `runs/cold/relations` are both `name (cold)`.
     """
     names = _names(starts)
     groups: dict[tuple[object, ...], list[Start]] = defaultdict(list)

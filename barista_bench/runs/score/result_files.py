@@ -91,10 +91,11 @@ def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list
 
 
 def log_options(folder: Path, results: Results) -> None:
-    """Log the options of these scores if they are not the task's defaults, or if the folder has other scores."""
-    others = [path.name for path in _stored_results(folder) if path != result_files(folder, results)[0]]
-    options = ", ".join(filter(None, (results.comparability.options_in_words, results.reading_in_words)))
-    if options or others:
+    """Log the options of these scores if they are not the run's own options, or if the folder has other scores."""
+    file, _ = result_files(folder, results)
+    others = [path.name for path in _stored_results(folder) if path != file]
+    if others or file.name != RESULTS_FILE:
+        options = ", ".join(filter(None, (results.comparability.options_in_words, results.reading_in_words)))
         other_text = f"; it holds other scores too ({', '.join(others)}): choose with --option" if others else ""
         log.warning("%s: read by %s%s", folder, options or "the default options", other_text)
 

@@ -16,7 +16,7 @@ A share is computed from runs in four steps:
    an example is the score with its aid minus the score before it, or 0 if the example has no such aid. `path_metrics`
    takes the mean over examples. Orders are spread evenly, so this mean estimates the Shapley value.
    Design `full`: every set of levels is asked. `_game_metrics` (`running.py`) computes the primary metric for each set,
-   and `game_metrics` its Shapley values (`shapley`).
+   and `game_metrics` its Shapley values (`shapley_value`).
 3. The same is computed with inert aids, which hold as many true facts that the question does not need: `inert`.
 4. `estimates_of` subtracts, and `estimate_of` adds the interval and the p-value.
 """

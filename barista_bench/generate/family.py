@@ -5,7 +5,7 @@
 
 1. `Family.candidates` yields all possible questions of each subtask. An answer is a text with a `Statement` about the
    graph, and so is a condition for asking.
-2. `decide` (`candidates.py`) keeps a candidate if all conditions and right answers are proved (their `truth` is True),
+2. `decide_candidate` (`candidates.py`) keeps a candidate if all conditions and right answers are proved (their `truth` is True),
    and enough wrong answers are excluded (False). A statement that the graph leaves open (None) can be neither.
    The docstring of each statement says which records prove and exclude it.
 3. `with_difficulty` (`difficulty.py`) rates it. Only the levels of `--difficulty` are kept.

@@ -1,6 +1,6 @@
 """Write a release folder of the size of BARISTA (arXiv 2605.12074, section 3.3), annotations only.
 
-    python perf/generate_release.py OUT [--scale 1] [--length 1]
+    python perf/generate_release.py OUT [--scale 1]
 
 At scale 1: 185 videos, 469,201 frames, 3.6M masks, 4.3M attribute and 2.5M relation frame-rows, 2,424 activity segments
 of 108 classes, 1,305 process steps of 13. Made up, but shaped like the real thing: the categories, predicates and
@@ -105,10 +105,10 @@ def render(columns: NDArray[np.int64], top: NDArray[np.int64], stop: NDArray[np.
     return f'"bbox":{json.dumps([float(v) for v in box])},"segmentation":{json.dumps(segmentation)}}}'
 
 
-def video_frames(index: int, length: float) -> int:
-    """Frames of a video, at length 1 from one to three minutes: they sum to the published count over 185 videos."""
+def video_frames(index: int) -> int:
+    """Frames of a video, from one to three minutes: they sum to the published count over 185 videos."""
     weights = 0.6 + 0.8 * (np.arange(VIDEOS) * 0.618034 % 1)
-    edges = np.rint(np.cumsum(weights) / weights.sum() * FRAMES * length)
+    edges = np.rint(np.cumsum(weights) / weights.sum() * FRAMES)
     return int(np.diff(edges, prepend=0)[index % VIDEOS])
 
 
@@ -132,9 +132,9 @@ def span(start: int, end: int) -> dict[str, int]:
 class VideoMaker:
     """One video's document. Hands and machine are always among its objects."""
 
-    def __init__(self, index: int, pools: dict[tuple[int, int], Pool], length: float) -> None:
+    def __init__(self, index: int, pools: dict[tuple[int, int], Pool]) -> None:
         self.rng = np.random.default_rng((7, index))
-        self.index, self.frames = index, video_frames(index, length)
+        self.index, self.frames = index, video_frames(index)
         self.pool = pools[SIZES[index % len(SIZES)]]
         count = int(self.rng.integers(11, 18))
         others = self.rng.integers(4, len(CATEGORIES), count - 4)
@@ -265,15 +265,15 @@ def spread(total: int, index: int) -> int:
     return total * (part + 1) // VIDEOS - total * part // VIDEOS
 
 
-def generate(out: Path, scale: float, length: float = 1) -> int:
-    """Write `round(185 * scale)` videos of this fraction of their length; returns the bytes written."""
+def generate(out: Path, scale: float) -> int:
+    """Write `round(185 * scale)` videos; returns the bytes written."""
     rng = np.random.default_rng(7)
     pools = {size: make_pool(*size, rng) for size in sorted(set(SIZES))}
     written = 0
     for index in range(round(VIDEOS * scale)):
         folder = out / f"video_{index:04d}"
         folder.mkdir(parents=True, exist_ok=True)
-        written += (folder / "coco_annotation.json").write_bytes(VideoMaker(index, pools, length).document().encode())
+        written += (folder / "coco_annotation.json").write_bytes(VideoMaker(index, pools).document().encode())
     return written
 
 
@@ -281,9 +281,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--length", type=float, default=1.0, help="fraction of the length of each video")
     given = parser.parse_args()
-    print(f"{generate(given.out, given.scale, given.length) / 1e6:.0f} MB in {given.out}")
+    print(f"{generate(given.out, given.scale) / 1e6:.0f} MB in {given.out}")
 
 
 if __name__ == "__main__":

@@ -50,8 +50,8 @@ class EgocotWords(DomainRecord, frozen=True):
         """Return the name of an action or a step, with articles.
 
         >>> words = EgocotWords(verbs={"prepare": "get {} ready"})
-        >>> words.phrase("Pick cup"), words.phrase("Put on cap"), words.phrase("Add ingredient to bowl")
-        ('pick up the cup', 'put on the cap', 'add the ingredient to the bowl')
+        >>> words.phrase("Pick cup"), words.phrase("Pick up cap"), words.phrase("Add ingredient to bowl")
+        ('pick up the cup', 'pick up the cap', 'add the ingredient to the bowl')
         >>> words.phrase("Prepare cup")
         'get the cup ready'
         """

@@ -31,8 +31,6 @@ from barista_bench.tables import Table, Value, number_columns, text_columns
 DIAGNOSIS_FILE: Final = "diagnosis.json"
 NOTHING_MISSING: Final = 0.995
 """Score above which too little is missing to look for a cause."""
-
-
 CLAIMING: Final = ("grounding", "hand_object", "relations")
 """Tasks whose truth changes if the evidence is hidden.
 
@@ -272,23 +270,25 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
     changes = {each.name: each for each in (*diagnosis.views, *diagnosis.own)}
     found = []
     for name, each in changes.items():
-        change = each.change.as_change
+        change = f"the mean score of an example {each.change.as_change}"
+        if each.before.value is not None:
+            change += f" from {_format_short(each.before.value)}"
         if name == "hide_evidence":
             control = changes.get("hide_elsewhere")
             beside = f"; with equal areas elsewhere painted over, it {control.change.as_change}" if control else ""
-            found.append(f"With the objects that matter painted over, its score {change}{beside}.")
+            found.append(f"With the objects that matter painted over, {change}{beside}.")
             if diagnosis.task in CLAIMING:
                 found.append(f"It still claims {each.after.in_words} of what is painted over.")
         elif name == "only_evidence":
-            found.append(f"With all but these objects painted over, its score {change}.")
+            found.append(f"With all but these objects painted over, {change}.")
         elif name.startswith("own "):
             answered = name.removeprefix("own ")
-            found.append(f"With the {answered} that it answered itself, not the true ones, its score {change}.")
+            found.append(f"With the {answered} that it answered itself, not the true ones, {change}.")
         elif name in ("mirrored", "reversed"):
-            found.append(f"In {name} clips, where the answer changes too, its score {change}.")
+            found.append(f"In {name} clips, where the answer changes too, {change}.")
         elif name.endswith(", same answer"):
             view = name.partition(",")[0]
-            found.append(f"In {view} clips, where the answer must not change, its score {change}.")
+            found.append(f"In {view} clips, where the answer must not change, {change}.")
     return found
 
 

@@ -9,11 +9,13 @@
   around it if the prompt asks for JSON.
 * `parsed` is 1 if the task's parser reads the answer.
 * `score` is the task's sample score, as `barista-bench score` computes it, also for an unreadable answer.
-* `earned` replaces `score` in the mean. The two differ only if answers without a look at the video score. With the F1
-  of choices, naming all choices earns 0, the right answer earns 1, and other answers earn in proportion. With the
-  recall of relations and the F1 of steps (which later steps overwrite), an answer with more entries than the reference
-  earns less in proportion. In EgoCoT, an answer earns its `grounded`. In EgoCoT, temporal scene graphs, steps and
-  masks, an answer earns what it scores above the row's `floor`.
+* `earned` replaces `score` in the mean. The two differ only if answers without a look at the video score:
+  - With the F1 of choices, the fraction of right choices that are named, minus that of wrong choices, earns 0 to 1.
+    Letters that are named blindly earn .5 on average, and so do all letters.
+  - With the recall of relations and the F1 of steps (which later steps overwrite), an answer with more entries than the
+    reference earns less in proportion.
+  - In EgoCoT, an answer earns its `grounded`.
+  - In EgoCoT, temporal scene graphs, steps and masks, an answer earns what it scores above the row's `floor`.
 * `grounded` (EgoCoT) checks the rationale of a right answer. It is the fraction of expected facts that its claims name,
   and 0 if the evidence contradicts a claim. It has no weight of its own by default, because it is what is earned.
 
@@ -244,9 +246,11 @@ def _parts_of(task: Task, sample: Scored, score: float, answer: str, floor: floa
 
 
 def _earned(task: Task, sample: Scored, score: float, floor: float) -> float:
-    right, choices = len(task.correct_choices(sample.example)), len(task.choices(sample.example))
-    if task.sample_score == "f1" and 0 < right < choices:
-        floor = 2 * right / (right + choices)
+    right = set(task.correct_choices(sample.example))
+    wrong = set(task.choices(sample.example)) - right
+    if task.sample_score == "f1" and right and wrong and sample.prediction is not None:
+        answered = set(task.answered_choices(sample.prediction))
+        return (1 + len(answered & right) / len(right) - len(answered & wrong) / len(wrong)) / 2
     return max(0.0, (_counted(task, sample, score) - floor) / (1 - floor)) if floor < 1 else 0.0
 
 

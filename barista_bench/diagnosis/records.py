@@ -272,7 +272,7 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
     for name, each in changes.items():
         change = f"the mean score of an example {each.change.as_change}"
         if each.before.value is not None:
-            change += f" from {_format_short(each.before.value)}"
+            change += f" from {format_short(each.before.value)}"
         if name == "hide_evidence":
             control = changes.get("hide_elsewhere")
             beside = f"; with equal areas elsewhere painted over, it {control.change.as_change}" if control else ""

@@ -5,8 +5,8 @@
 
 1. `Family.candidates` yields all possible questions of each subtask. An answer is a text with a `Statement` about the
    graph, and so is a condition for asking.
-2. `decide_candidate` (`candidates.py`) keeps a candidate if all conditions and right answers are proved (their `truth` is True),
-   and enough wrong answers are excluded (False). A statement that the graph leaves open (None) can be neither.
+2. `decide_candidate` (`candidates.py`) keeps a candidate if all conditions and right answers are proved (their `truth`
+   is True), and enough wrong answers are excluded (False). A statement that the graph leaves open (None) is neither.
    The docstring of each statement says which records prove and exclude it.
 3. `with_difficulty` (`difficulty.py`) rates it. Only the levels of `--difficulty` are kept.
 4. `one_per_event` keeps one question per event, answer and subtask.

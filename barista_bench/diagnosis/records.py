@@ -13,7 +13,7 @@ from pydantic import Field
 
 from barista_bench.aids.levels import PICTURES, Level
 from barista_bench.core.statistics import Floats, adjust_p_values
-from barista_bench.diagnosis.conditions import Design
+from barista_bench.diagnosis.conditions import Design, condition_name, true_aids
 from barista_bench.diagnosis.estimates import (
     ALPHA,
     Estimate,
@@ -113,6 +113,16 @@ class Diagnosis(Strict):
     @property
     def subject(self) -> str:
         return f"{self.model} in {self.task}"
+
+    @property
+    def unread_with_aids(self) -> int:
+        """Return the number of unreadable answers with all true aids."""
+        return sum(self.unreadable.get(condition_name(true_aids(self.levels)), {}).values())
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether most answers with all true aids are unreadable. Then the aids show nothing about levels."""
+        return 2 * self.unread_with_aids > self.examples * self.repetitions
 
     @property
     def remainder_name(self) -> str:
@@ -229,7 +239,11 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     named = [level for level in d.levels if adjusted[level] < ALPHA]
     if _misses_nothing(d):
         return " ".join(found)
-    if named:
+    if d.is_unread:
+        count = f"{d.unread_with_aids} of {d.examples * d.repetitions}"
+        found.append(f"Given true facts in addition, {count} answers cannot be read and count as wrong.")
+        found.append("So this diagnosis cannot show which level it gets wrong.")
+    elif named:
         found += [sentence for level in named for sentence in _level_sentences(d, level, adjusted)]
     elif d.text.p is not None and d.text.p < ALPHA and d.text.high is not None and d.text.high < 0:
         what = f"Given any facts in addition, even ones that the question does not need, its score {d.text.as_change}."
@@ -257,11 +271,11 @@ def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> l
     others = "other pictures" if level in PICTURES else "other facts"
     beside = f"given as many {others}, it {told.inert.as_change}"
     found = [f"Given {_GIVEN[level]}, its score {told.gain.as_change}; {beside}."]
-    if told.uptake.value is not None:
+    if told.uptake.value is not None and not diagnosis.is_unread:
         found.append(f"Given false ones, it follows them in {told.uptake.in_words} of its answers.")
     if adjusted[level] < ALPHA:
         found.append(f"So {level} {_ARE.get(level, 'are')} a cause, worth {told.share.in_words} of the score.")
-    elif told.is_unused:
+    elif told.is_unused and not diagnosis.is_unread:
         found.append(f"It does not use this aid, so {level} may still be a cause.")
     return found
 
@@ -278,7 +292,7 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
             beside = f"; with equal areas elsewhere painted over, it {control.change.as_change}" if control else ""
             found.append(f"With the objects that matter painted over, {change}{beside}.")
             if diagnosis.task in CLAIMING:
-                found.append(f"It still claims {each.after.in_words} of what is painted over.")
+                found.append(f"Of what is painted over, it still states {each.after.in_words}.")
         elif name == "only_evidence":
             found.append(f"With all but these objects painted over, {change}.")
         elif name.startswith("own "):
@@ -315,7 +329,7 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
         (
             *(d.task, d.model, level, told.share.cell, told.gain.cell, told.inert.cell, told.first.value),
             *(told.last.value, told.uptake.cell, told.examples, adjusted[level]),
-            "cause" if adjusted[level] < ALPHA else "not used" if told.is_unused else "",
+            "cause" if adjusted[level] < ALPHA else "not used" if told.is_unused and not d.is_unread else "",
         )
         for d, adjusted in zip(diagnoses, adjusted_p_values(diagnoses), strict=True)
         for level, told in d.levels.items()

@@ -21,6 +21,8 @@ _FILLS: Final[dict[Level, str]] = {
     "relations": "#6d28d9",
     "activities": "#be185d",
 }
+MISSING = "missing with all facts"
+"""Name of the part that no aid explains."""
 _TEXT, _REMAINDER = "#b91c1c", "#8a8a8a"
 
 
@@ -35,7 +37,8 @@ class Part(NamedTuple):
 
     @property
     def signed(self) -> str:
-        return f"{self.value:+.2f}".replace("-", "\N{MINUS SIGN}")
+        sign = "" if self.name == MISSING else "+"
+        return f"{self.value:{sign}.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 class Why(NamedTuple):
@@ -82,7 +85,7 @@ def _values(diagnosis: Diagnosis) -> list[tuple[str, float, str]]:
         (level, told.share.value, _FILLS[level]) for level, told in diagnosis.levels.items()
     ]
     named.append(("any addition", diagnosis.text.value, _TEXT))
-    named.append(("still missing", diagnosis.remainder.value, _REMAINDER))
+    named.append((MISSING, diagnosis.remainder.value, _REMAINDER))
     return [(name, value, fill) for name, value, fill in named if value is not None]
 
 

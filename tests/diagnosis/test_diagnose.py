@@ -16,7 +16,13 @@ from barista_bench.cli.commands import app
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.dataset import open_examples
 from barista_bench.diagnosis.conditions import default_design, ids_by_condition, plan
-from barista_bench.diagnosis.records import adjusted_p_values, compared_shares, finding_sentences, read_diagnoses
+from barista_bench.diagnosis.records import (
+    adjusted_p_values,
+    compared_shares,
+    finding_sentences,
+    headline_sentence,
+    read_diagnoses,
+)
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose, plan_tasks
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import check_model
@@ -75,6 +81,18 @@ def test_a_reader_that_lacks_only_objects_is_said_to_lack_them(
     assert "Given true object boxes, its score rises by 1.00" in " ".join(
         finding_sentences(found, *adjusted_p_values([found]))
     )
+
+
+def test_a_model_whose_aided_answers_cannot_be_read_is_not_diagnosed(
+    config: DiagnoseConfig, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = Reader(kitchen_data)
+    monkeypatch.setattr(reader, "_answer", lambda request: "?" if "Facts of" in request.prompt.as_text() else "[]")
+    monkeypatch.setattr(runner, "load_model", lambda *_: reader)
+    (found,) = diagnose(config)
+    (adjusted,) = adjusted_p_values([found])
+    assert f"{LIMIT} of {LIMIT} answers cannot be read" in headline_sentence(found, adjusted)
+    assert not any("does not use" in sentence for sentence in finding_sentences(found, adjusted))
 
 
 @pytest.mark.full

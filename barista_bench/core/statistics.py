@@ -1,10 +1,10 @@
 """Compute scores from samples. Each score is defined once, as sample contributions and a function of their weighted
 sum.
 
-A task turns the samples of one run into `SampleStatistics`. This step compares each answer with the reference once. All
-scores then differ only in weights. Published scores count every sample once. Intervals and permutation tests count a
-sample as often as each resample takes it. A breakdown counts the samples of a group, and the score of one sample counts
-only that sample.
+A task turns the samples of one repetition into `SampleStatistics`. This step compares each answer with the reference
+once. All scores then differ only in weights. Published scores count every sample once. Intervals and permutation tests
+count a sample as often as each resample takes it. A breakdown counts the samples of a group, and the score of one
+sample counts only that sample.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RESAMPLES_AT_ONCE = 256
 
 
 class SampleStatistics(ABC):
-    """The S samples of one run as numbers, in order. They are computed once, and all scores follow from them."""
+    """The S samples of one repetition as numbers, in order. They are computed once, and all scores follow from them."""
 
     @abstractmethod
     def compute_metrics(self, weights: Floats) -> Metrics:

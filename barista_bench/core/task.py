@@ -251,7 +251,7 @@ class Scoring(ABC):
 
     @abstractmethod
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
-        """Return the statistics of these samples of one run. All scores of the run follow from them.
+        """Return the statistics of these samples of one repetition. All scores follow from them.
 
         The protocol defines the score of a sample without a readable answer.
         """
@@ -262,7 +262,7 @@ class Scoring(ABC):
         return {name: float(value[0]) for name, value in scores.items()}
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        """Return the task's scores over all samples of one run, and the tables beside these scores."""
+        """Return the task's scores over all samples of one repetition, and the tables beside these scores."""
         return self.statistics(samples).published_metrics()
 
     def as_target(self, example: Example, prediction: Prediction) -> TypedFields | None:

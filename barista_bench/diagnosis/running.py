@@ -327,14 +327,14 @@ def _game_metrics(task: Task, answers: Answers, levels: tuple[Level, ...], units
     def game(variant: Callable[[LevelSet], Condition]) -> dict[LevelSet, Floats]:
         scores = {}
         for told in PlannedExample(answers.planned[0].example, levels, ()).sets("full"):
-            runs = []
+            resampled = []
             for repetition in repetitions:
                 samples = [
                     answers.scores(each, variant(told.intersection(each.order)))[repetition].as_scored
                     for each in answers.planned
                 ]
-                runs.append(ResampledRepetition(task.statistics(samples), tuple(units)))
-            scores[told] = metrics_of_units(runs, names)[task.primary]
+                resampled.append(ResampledRepetition(task.statistics(samples), tuple(units)))
+            scores[told] = metrics_of_units(resampled, names)[task.primary]
         return scores
 
     return game_metrics(levels, game(true_aids), game(inert_aids))

@@ -11,8 +11,8 @@
 3. `with_difficulty` (`difficulty.py`) rates it. Only the levels of `--difficulty` are kept.
 4. `one_per_event` keeps one question per event, answer and subtask.
 5. `keep_most` limits the number per subtask and video.
-6. `sample` takes `--per-subtask` questions. It balances answers first, then videos. `with_choices` takes the wrong
-   choices, so that a text is wrong in proportion to how often it is right, and orders the choices.
+6. `sample_candidates` takes `--per-subtask` questions. It balances answers first, then videos. `with_choices` takes
+   the wrong choices, so that a text is wrong in proportion to how often it is right, and orders the choices.
 7. `assign_forms` (`wordings.py`) gives each question a form of its wording in `wordings.yaml`.
 8. `items` leaves out questions that can be answered from the texts of their choices (`shortcuts.py`).
 9. `write` writes the release. Its videos are links to the videos of the graphs; a folder of pictures is encoded.

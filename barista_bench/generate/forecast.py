@@ -29,9 +29,7 @@ from barista_bench.scene_graph.domain_draft import lacking_lines
 
 LARGEST = 3
 """Maximum number of reasons in the list."""
-_TELL_APART = (
-    "record which hand holds it, what it is on or inside of, or a `color` or `type` that others of its name lack"
-)
+_TELL_APART = "record which hand holds it, what it is on or in, or a `color` or `type` that others of its name lack"
 _SEE_HANDS = "draw masks of the hands wherever they are in view, and record what they touch"
 REMEDIES = {
     Unique.unmet: _TELL_APART,
@@ -39,11 +37,11 @@ REMEDIES = {
     Unmistakable.unmet: _TELL_APART,
     OnlyDuring.unmet: "name activities by what is done, and to what",
     Touches.unmet: _SEE_HANDS,
-    BroughtAbout.unmet: "record the touch by which it comes about",
+    BroughtAbout.unmet: "record the touch that causes it",
     NoneInView.unmet: "annotate clips without it",
-    NotParts.unmet: "nothing: they are one thing to ask for",
+    NotParts.unmet: "nothing: a question asks for only one of them",
     NothingInside.unmet: "nothing: it is not empty",
-    Continues.unmet: "record states and places on all frames on which they hold, without holes",
+    Continues.unmet: "record states and places on all frames on which they hold, without gaps",
     AsLeft.unmet: "annotate clips in which things stay as they are for longer",
     AloneInView.unmet: "annotate clips in which only one of its kind is in view",
     Seen.unmet: "draw its mask, and that of the hands, on all frames on which they are in view",
@@ -54,10 +52,10 @@ REMEDIES = {
     NothingElseTouched.unmet: "record every touch of the hands",
     Handled.unmet: "record the touch, or list its name under `singular` in the domain file",
     Fillable.unmet: "annotate clips with one such thing",
-    Statement.unmet: "record what it takes for granted",
-    UNPROVED: "record states, places and touches on all frames on which they hold, without holes",
+    Statement.unmet: "record what it assumes",
+    UNPROVED: "record states, places and touches on all frames on which they hold, without gaps",
     TOO_FEW: "annotate more of what is in view: things, their states and places, activities and steps",
-    DIVISIBLE: "nothing, unless the stuff is one piece: then take its noun out of `divisible` in the domain file",
+    DIVISIBLE: "nothing; if the stuff is one piece, remove its noun from `divisible` in the domain file",
     TOO_SHORT: "record activities from their first frame to their last",
     TOO_LONG: "split the activity, or raise `lengths: {action_max: ...}` in the domain file",
 }

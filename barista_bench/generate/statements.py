@@ -50,7 +50,7 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     with {name} or {side}. `further_work` is the annotation that gives more false statements of this kind, with {count}.
     """
 
-    unmet: ClassVar[str] = "what the question takes for granted is not proved"
+    unmet: ClassVar[str] = "an assumption of the question is not proved"
     steps: ClassVar[int] = 1
     is_of_touch: ClassVar[bool] = False
     true_needs: ClassVar[tuple[Layer, ...]] = ()
@@ -92,7 +92,7 @@ def all_of(truths: Iterable[Truth]) -> Truth:
 class Seen(Statement, frozen=True):
     """An object is clearly visible. False: it is not annotated within the domain's `gap` of the frame."""
 
-    unmet: ClassVar[str] = "what it is about is not well to be seen"
+    unmet: ClassVar[str] = "its object is not clearly visible"
 
     object: str
     frame: int
@@ -169,7 +169,7 @@ class Touches(Statement, frozen=True):
 
     is_of_touch: ClassVar[bool] = True
 
-    unmet: ClassVar[str] = "the hand is not plain to be seen on it"
+    unmet: ClassVar[str] = "the hand is not clearly visible on it"
     deciding_work: ClassVar[str] = "record any touch of the {side} hand that is missing"
     further_work: ClassVar[str] = "draw masks of {count} of the things in view"
 

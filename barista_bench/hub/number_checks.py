@@ -59,12 +59,12 @@ def _complaints(results: Results) -> Complaints:
         for name, value in (results.details[0] if results.details else {}).items()
         if isinstance(value, float) and all(name in detail for detail in results.details)
     }
-    yield "metrics", "" if by_detail.keys() == results.metrics.keys() else "are others than those of details"
+    yield "metrics", "" if by_detail.keys() == results.metrics.keys() else "differ from those of details"
     for name, metric in results.metrics.items():
         yield f"metrics.{name}", _metric_complaint(metric, repetitions)
         yield (
             f"metrics.{name}.repetitions",
-            "" if metric.repetitions == by_detail[name] else "are others than those of details",
+            "" if metric.repetitions == by_detail[name] else "differ from those of details",
         )
     for key, groups in results.breakdowns.items():
         for value, group in groups.items():

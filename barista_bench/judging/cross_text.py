@@ -36,7 +36,7 @@ def _tables(analysis: CrossJudge, human: Sequence[HumanAgreement]) -> Iterator[T
             (o.metric, o.judge, o.model, o.rank, other, o.gain, o.gain_of_others, o.preference)
             for o, other in zip(analysis.own_vendor, others, strict=True)
         )
-        names = text_columns("metric", "judge", "model of its family")
+        names = text_columns("metric", "judge", "model of its vendor")
         yield Table.of("Self-preference", (*names, *metrics), preference_rows)
     if human:
         metrics = number_columns("", "rated", "judged", "exact", "within 1", "QWK", "shift (points)")

@@ -65,7 +65,7 @@ _ROW = msgspec.json.Decoder(PredictionRow)
 _FIELDS = "example_id, one of answer (text) and value (object or array), and optionally repetition"
 
 Answers = dict[str, dict[int | None, str]]
-"""Maps example id and run (None for every run) to the text of the answer."""
+"""Maps example id and repetition (None for every repetition) to the text of the answer."""
 
 
 class PredictionsModel:

@@ -161,7 +161,7 @@ def baselines_table(gaps: Sequence[BaselineGap]) -> Table:
         )
         for gap in gaps
     )
-    note = "A gap whose interval holds 0 does not show that the score needs what the baseline goes without."
+    note = "If the interval of a gap holds 0, the score may not need what the baseline lacks."
     return Table.of("Gap to baselines", columns, rows, note)
 
 

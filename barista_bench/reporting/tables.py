@@ -193,9 +193,9 @@ def costs_table(models: Sequence[LabelledResults]) -> Table | None:
             mean_cells.append(Cell(cost_text(name, cost.mean) if cost else None, notes=notes))
         rows.append((label, *mean_cells, *totals))
     note = (
-        "Cached tokens are among the input's, tokens of thinking among the output's; seconds are of generation. What a "
-        "log does not say is left out; where it says something of some samples alone, their number stands below. A "
-        "greedy answer is generated once: its repetitions count 0."
+        "Input tokens include cached tokens, and output tokens include thinking. Seconds are seconds of generation. A "
+        "value that the log lacks is left out. If only some samples have a value, their number stands below it. A "
+        "greedy answer is generated once, so its repetitions count 0."
     )
     return Table.of("Costs", columns, rows, note)
 

@@ -324,7 +324,7 @@ def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:
 def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
     warnings = [
         f"{label} is incomplete: {results.coverage.missing:,} of {results.coverage.expected:,} samples are not scored. "
-        "Its scores stand on the others alone and cannot be compared."
+        "Its scores cover only the others and cannot be compared."
         for label, results in models
         if not results.coverage.is_complete
     ]

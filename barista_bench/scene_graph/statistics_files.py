@@ -62,17 +62,17 @@ def _tables(stats: ReleaseStatistics) -> Iterator[Table]:
 
 
 def _counts_table(stats: ReleaseStatistics) -> Table:
-    figures: dict[str, float] = {
+    counts: dict[str, float] = {
         item.name: value for item in fields(stats) if isinstance(value := getattr(stats, item.name), int | float)
     }
     for name, per_frame in (("objects", stats.objects_per_frame), ("relations", stats.relations_per_frame)):
-        figures[f"{name} a frame, mean"] = per_frame.mean
-        figures[f"{name} a frame with any, mean"] = per_frame.mean_where_any
-        figures[f"{name} a frame, median"] = per_frame.median
-        figures[f"{name} a frame, most"] = per_frame.most
+        counts[f"{name} a frame, mean"] = per_frame.mean
+        counts[f"{name} a frame with any, mean"] = per_frame.mean_where_any
+        counts[f"{name} a frame, median"] = per_frame.median
+        counts[f"{name} a frame, most"] = per_frame.most
     rows = (
         (words(name), _number(value), _number(PUBLISHED[name]) if name in PUBLISHED else "")
-        for name, value in figures.items()
+        for name, value in counts.items()
     )
     return _table("", ("",), ("here", "BARISTA as published"), rows)
 

@@ -266,8 +266,8 @@ def test_a_sliver_at_the_edge_of_the_picture_has_no_quarter(tmp_path: Path) -> N
         ("NSA", {"states": {"drawer": STATES["drawer"]}}, "too few answers that the graph excludes"),
         ("NAA", {"activities": ACTIVITIES[:3]}, "too few answers that the graph excludes"),
         ("PR", {"steps": STEPS[:3]}, "too few answers that the graph excludes"),
-        ("GOT", {"hidden": {"left hand": (0, 61)}}, "the hand is not plain to be seen on it"),
-        ("SR", {"hidden": {"drawer": (19, 22)}}, "what it is about is not well to be seen"),
+        ("GOT", {"hidden": {"left hand": (0, 61)}}, "the hand is not clearly visible on it"),
+        ("SR", {"hidden": {"drawer": (19, 22)}}, "its object is not clearly visible"),
     ],
 )
 def test_what_is_not_decided_is_refused(tmp_path: Path, subtask: str, changes: dict[str, Any], reason: str) -> None:

@@ -82,7 +82,7 @@ def test_action_asks_for_the_activity_halfway(scene: Scene, tmp_path: Path) -> N
     (candidate,) = asked(scene, "action")
     assert right(candidate) == ["The person is pressing the brew button."]
     assert distractors(candidate) >= {"The person is pouring the milk.", "The person is opening the milk carton."}
-    assert refused(scene, "action") == {"no hand at work is well to be seen": 5}
+    assert refused(scene, "action") == {"no hand at work is clearly visible": 5}
     again = scene_of(tmp_path / "same", document(activities=[*ACTIVITIES, ("Push brew button", 80, 100)]))
     (candidate,) = asked(again, "action")
     assert "The person is pushing the brew button." not in distractors(candidate), "it could be said of the right one"
@@ -194,7 +194,7 @@ def test_masks_lie_on_shown_frames_and_are_of_the_answer(scene: Scene, tmp_path:
     content = document()
     for row in content["annotations"]:
         row["segmentation"] = None if row["object_id"] == "brew" else row["segmentation"]
-    reason = "too few frames on which all of the answer is well to be seen, and masked"
+    reason = "too few frames show all of the answer clearly, with masks"
     assert reason in refused(scene_of(tmp_path, content), "rvos_parts")
 
 

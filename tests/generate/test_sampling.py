@@ -45,7 +45,7 @@ def test_a_candidate_is_asked_with_the_wrong_answers_that_the_graph_excludes(tmp
     assert isinstance(proved, QuestionCandidate)
     assert {choice.text for choice in proved.distractors} == {"being filled", "full", "emptying"}
     assert decide_candidate(candidate(60), scene, 3) == "the graph does not prove the answer"
-    assert decide_candidate(candidate(95), scene, 3) == "what it is about is not well to be seen"
+    assert decide_candidate(candidate(95), scene, 3) == "its object is not clearly visible"
     assert decide_candidate(candidate(20), scene, 4) == "too few answers that the graph excludes"
 
 

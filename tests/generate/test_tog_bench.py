@@ -79,7 +79,7 @@ def test_what_would_make_for_another_answer_must_not_be_in_the_video(tmp_path: P
     assert wish in asked(table(tmp_path / "sugar", things, contacts=held("sugar")))[0]
     candidates, tally = asked(table(tmp_path / "jar", {**things, "jar": "jar"}, contacts=held("sugar", "jar")))
     assert wish not in candidates
-    assert reasons_of("implicit_1", tally)["something in the video would make for another answer"] == 1
+    assert reasons_of("implicit_1", tally)["something in the video leads to another answer"] == 1
 
 
 def test_what_no_shown_frame_shows_is_refused(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_what_no_shown_frame_shows_is_refused(tmp_path: Path) -> None:
         scene = table(tmp_path / str(spans), {"saucer": "saucer"}, seen={"saucer": spans})
         candidates, tally = asked(scene)
         assert ("Bring me the saucer." in candidates) is is_asked
-        refused = reasons_of("explicit_1", tally).get("it is not well to be seen on the frames shown", 0)
+        refused = reasons_of("explicit_1", tally).get("it is not clearly visible on the frames shown", 0)
         assert (refused > 0) is not is_asked
 
 

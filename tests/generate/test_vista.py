@@ -142,7 +142,7 @@ def test_a_cup_that_something_is_in_is_not_called_empty(tmp_path: Path) -> None:
     said = {"attributes": [("cup", "state", "empty", 0, 120)], "places": [("coffee", "inside", "cup", 0, 120)]}
     tally = Tally()
     assert not list(VistaFamily(load_domain()).decide_all(table(tmp_path, things, **said), tally))
-    assert reasons_of("on_v_off", tally)["something is inside of it"] > 0
+    assert reasons_of("on_v_off", tally)["something is inside it"] > 0
 
 
 def items_of(scene: Scene) -> list[Item]:

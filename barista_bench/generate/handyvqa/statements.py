@@ -64,7 +64,7 @@ class ClearlyNamed(statements.Unique, frozen=True):
 class HandAtWork(statements.Statement, frozen=True):
     """On at least two of the frames, a hand is clearly visible, and so is an object that the action's noun can name."""
 
-    unmet: ClassVar[str] = "no hand at work is well to be seen"
+    unmet: ClassVar[str] = "no hand at work is clearly visible"
     is_in_words: ClassVar[bool] = True
 
     action: str
@@ -152,7 +152,7 @@ class NothingElseTouched(statements.Statement, frozen=True):
 class Masked(statements.Statement, frozen=True):
     """There are at least two frames, and the annotations of the objects on the frames have readable masks."""
 
-    unmet: ClassVar[str] = "too few frames on which all of the answer is well to be seen, and masked"
+    unmet: ClassVar[str] = "too few frames show all of the answer clearly, with masks"
     objects: tuple[str, ...]
     frames: tuple[int, ...]
 

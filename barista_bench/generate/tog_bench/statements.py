@@ -37,7 +37,7 @@ class Fillable(Statement, frozen=True):
 class NoneInView(Statement, frozen=True):
     """No object of these kinds is annotated in the video. False: at least one is annotated."""
 
-    unmet: ClassVar[str] = "something in the video would make for another answer"
+    unmet: ClassVar[str] = "something in the video leads to another answer"
 
     kinds: tuple[str, ...]
 
@@ -91,7 +91,7 @@ class NotParts(Statement, frozen=True):
 class Trackable(Statement, frozen=True):
     """An object is visible at some time, and clearly visible on a shown frame of each of its stretches of time."""
 
-    unmet: ClassVar[str] = "it is not well to be seen on the frames shown"
+    unmet: ClassVar[str] = "it is not clearly visible on the frames shown"
 
     object: str
 

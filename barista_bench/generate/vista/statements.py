@@ -79,7 +79,7 @@ def possible_activities(scene: Scene, action: str, start: int, end: int) -> tupl
 class HandsAtWork(Statement, frozen=True):
     """A hand is visible for most of a clip, and at one of the clip's moments it is on a clearly visible object."""
 
-    unmet: ClassVar[str] = "no hand at work is well to be seen"
+    unmet: ClassVar[str] = "no hand at work is clearly visible"
 
     start: int
     end: int
@@ -140,7 +140,7 @@ class AsLeft(Statement, frozen=True):
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes", "relations")
-    unmet: ClassVar[str] = "something that a later clip takes changes between two clips"
+    unmet: ClassVar[str] = "something that a later clip needs changes between two clips"
 
     objects: tuple[str, ...]
     last: int
@@ -156,7 +156,7 @@ class NothingInside(Statement, frozen=True):
     """At no time in [start, end) is any object inside this object, according to the relation `predicate`."""
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
-    unmet: ClassVar[str] = "something is inside of it"
+    unmet: ClassVar[str] = "something is inside it"
 
     object: str
     predicate: str

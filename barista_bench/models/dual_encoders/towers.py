@@ -24,7 +24,7 @@ Images = Sequence[Image.Image]
 Encoded = dict[str, "torch.Tensor"]
 
 _PADDED = frozenset({"siglip", "siglip2"})
-"""Families that were trained on texts padded to the full length. These models read the last token of a text."""
+"""Architectures that were trained on texts padded to the full length. These models read the last token of a text."""
 _PADDED_TOKENS = 64
 _NO_LIMIT = 1_000_000  # a tokenizer without a limit reports a far larger number
 

@@ -244,7 +244,7 @@ class Calls:
         seconds = rng.uniform(0.0, longest_backoff(state.attempt_number))
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, TransientError):
-            log.info("attempt %d failed, the next follows: %s", state.attempt_number, error)
+            log.info("attempt %d failed: %s", state.attempt_number, error)
             if error.congestion == "429" and error.wait is None:
                 self._gate.limit.pause(seconds, "429 without Retry-After")
         return seconds

@@ -123,11 +123,11 @@ def score(
 ) -> ScoredRun:
     """Score a run folder. Write `results.json`, and `scores.jsonl` with the scores of every sample.
 
-    If the options differ from the options of the run's start, scores go to separate files (`runs/score/scoring.py`).
+    If the options differ from the options of the run's start, scores go to separate files (`result_files.py`).
 
     Args:
         folder: a run folder made by `run`.
-        data: current location of the dataset, if it has moved (`runs/run_folder.py`).
+        data: current location of the dataset, if it has moved (`runs/data_location.py`).
         root: current location of the videos of a linked set, if they have moved.
         options: task options that replace the options of the run. Only options that do not change the questions are
             allowed.

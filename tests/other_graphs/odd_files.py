@@ -1,6 +1,6 @@
 """The same odd files for every importer: what each of them makes of a file that another tool wrote oddly.
 
-    python -m tests.other_graphs.odd_files          # writes the table of docs/validation.md
+    python -m tests.other_graphs.odd_files          # writes the table of docs/other_graphs.md
     python -m tests.other_graphs.odd_files --all    # prints exit status and message of every cell
 
 Every export shows a cup and a hand on three frames (`exports.py`). An oddity changes the whole file, or adds a spoon:
@@ -27,7 +27,7 @@ from tests.other_graphs.odd_importers import IMPORTERS, Importer, Shown, draw, f
 from tests.other_graphs.spoons import SQUARE, Inapplicable, Spoon, edit, only_if
 from tests.releases import HEIGHT, WIDTH, write_video
 
-PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
+PAGE = Path(__file__).parents[2] / "docs" / "other_graphs.md"
 MARK, END = "<!-- The table: python -m tests.other_graphs.odd_files -->", "<!-- end of the table -->"
 
 

@@ -70,7 +70,7 @@ def reordered(task: Task, example: Example, order: object) -> Iterator[Example]:
 
 
 def statistics_of(task: Task, samples: Sequence[Scored]) -> SampleStatistics:
-    """Return the task's statistics of these samples of one repetition. Rotations of a question count as one question."""
+    """Return the task's statistics of one repetition's samples. Rotations of a question count as one question."""
     groups: dict[object, list[int]] = defaultdict(list)
     for position, sample in enumerate(samples):
         groups[sample.example.metadata.get(ROTATION_OF, position)].append(position)

@@ -1,7 +1,7 @@
 """A tiny checkpoint of random weights for each image-text-to-text type of transformers: its own configuration, shrunk.
 
-Nothing is downloaded. Sizes are shrunk by the names that configurations give them; what a family needs beside that
-stands in `checkpoint_families.py`. Of a processor the settings are written, not the object: that needs no torchvision.
+Nothing is downloaded. Sizes shrink by the names that configurations give them. `checkpoint_architectures.py` has
+what else an architecture needs. A processor is written as its settings, not as an object, which needs no torchvision.
 """
 
 import json
@@ -23,7 +23,7 @@ from transformers.models.auto.video_processing_auto import VIDEO_PROCESSOR_MAPPI
 from barista_bench.errors import ModelError
 from barista_bench.models.local.inputs import MODEL_ERRORS
 from barista_bench.models.local.processors import load_processor
-from tests.checkpoint_families import FAMILIES, NAMED_TOKENS, Family, merged, token_id, tokenizer
+from tests.checkpoint_architectures import FAMILIES, NAMED_TOKENS, Family, merged, token_id, tokenizer
 
 TYPES = tuple(MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES)
 _MOST_PARAMETERS = 8_000_000

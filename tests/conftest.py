@@ -236,7 +236,7 @@ def source_of(small_kitchen: Path, generated: Callable[[str], Path], made_once: 
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of a tiny encoder of sentences."""
     pytest.importorskip("torch")
-    from tests.tiny_families import make_tiny_sentence_encoder
+    from tests.tiny_architectures import make_tiny_sentence_encoder
 
     return str(make_tiny_sentence_encoder(tmp_path_factory.mktemp("encoder")))
 

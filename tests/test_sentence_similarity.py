@@ -19,7 +19,7 @@ from barista_bench.benchmarks.sentence_similarity import SentenceEncoder  # noqa
 from barista_bench.errors import DataError, ModelError  # noqa: E402
 from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models.tiny import TEXT_TOKENS, make_tiny_clip  # noqa: E402
-from tests.tiny_families import make_tiny_sentence_encoder  # noqa: E402
+from tests.tiny_architectures import make_tiny_sentence_encoder  # noqa: E402
 
 WORDS = ["cup", "a cup", "white mug", "milk jug", "the coffee grinder on the table", "", "Kettle", "ketel"]
 

@@ -134,7 +134,7 @@ class CrossJudge(msgspec.Struct, frozen=True):
     scores: dict[str, dict[str, dict[str, float]]]
     coverage: dict[str, dict[str, float]]
     comparisons: tuple[JudgeComparison, ...]
-    own_vendor: tuple[OwnVendor, ...] = msgspec.field(name="own_family")  # as stored
+    own_vendor: tuple[OwnVendor, ...]
     agreement: tuple[SampleAgreement, ...]
 
 

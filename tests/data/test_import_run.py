@@ -149,7 +149,7 @@ def test_a_safety_block_that_was_read_all_the_same_counts(six_frozen: Path, tmp_
     assert score(tmp_path / "run").results.metrics["accuracy"].mean == 1.0
 
 
-def test_an_unknown_family_needs_its_box_format_said(six_frozen: Path, tmp_path: Path) -> None:
+def test_an_unknown_architecture_needs_its_box_format(six_frozen: Path, tmp_path: Path) -> None:
     folder = answered(tmp_path / "a", six_frozen, "grounding", QWEN, model="llava", provider="vllm")
     with pytest.raises(ConfigError, match=r"llava.*--box-format"):
         import_run(folder, tmp_path / "run")

@@ -19,7 +19,7 @@ from barista_bench.runs.score.scoring import read_scored
 from tests import checkpoint_zoo
 from tests.integrations.test_fresh_environments import run
 from tests.integrations.test_torchvision import DECLARED
-from tests.tiny_families import make_tiny_model
+from tests.tiny_architectures import make_tiny_model
 from tests.training.test_leaks import adapter_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]

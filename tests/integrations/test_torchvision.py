@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from barista_bench.core.frame_times import FrameTimes
-from tests.integrations.torchvision_families import TIMES
+from tests.integrations.torchvision_architectures import TIMES
 from tests.integrations.torchvision_operators import DECLARED
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
@@ -96,7 +96,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     if not __import__("torch").cuda.is_available():
         (packages / "sitecustomize.py").write_text(DECLARED)
     path = os.pathsep.join(map(str, (packages, ROOT)))
-    command = [sys.executable, "-m", "tests.integrations.torchvision_families", folder / "zoo"]
+    command = [sys.executable, "-m", "tests.integrations.torchvision_architectures", folder / "zoo"]
     variables = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

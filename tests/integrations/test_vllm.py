@@ -27,7 +27,7 @@ from tests.models.test_served_transformers import free_port, wait_for  # noqa: E
 from tests.models.test_structured_output import NAMES, SCORE, finished, questions  # noqa: E402
 from tests.models.transformers_kit import many_requests, request_of  # noqa: E402
 from tests.one_run import run  # noqa: E402
-from tests.tiny_families import make_served_model, make_text_model, make_tiny_model  # noqa: E402
+from tests.tiny_architectures import make_served_model, make_text_model, make_tiny_model  # noqa: E402
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]
 

@@ -13,7 +13,7 @@ from barista_bench.api import evaluate
 from barista_bench.data.folder import build
 from barista_bench.mini import write_kitchen
 from tests.integrations.test_fresh_environments import ROOT, environment, run
-from tests.tiny_families import make_tiny_model
+from tests.tiny_architectures import make_tiny_model
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 ASK, SCORE, _ = re.findall(r"```python\n(.*?)```", (ROOT / "docs/datasets.md").read_text(), re.DOTALL)

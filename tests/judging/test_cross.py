@@ -104,7 +104,7 @@ def test_the_probe_looks_at_models_of_a_judges_own_vendor(comparison: CrossJudge
     assert probe.gain == pytest.approx(-0.3)
     assert probe.preference == pytest.approx(0.0)
     assert not [key for key in probed if key[1] == "gemini-judge"]
-    stored = msgspec.to_builtins(comparison)["own_family"]
+    stored = msgspec.to_builtins(comparison)["own_vendor"]
     assert {row["vendor"] for row in stored} == {"openai"}, "judges.json keeps the names of its fields"
 
 

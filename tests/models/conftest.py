@@ -26,7 +26,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def folders(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     pytest.importorskip("transformers")
-    from tests.tiny_families import make_tiny_model
+    from tests.tiny_architectures import make_tiny_model
 
     root = tmp_path_factory.mktemp("tiny")
     return {family: make_tiny_model(root / family, family) for family in FAMILIES}

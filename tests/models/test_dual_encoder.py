@@ -21,7 +21,7 @@ from barista_bench.models.dual_encoders.towers import spread_indices  # noqa: E4
 from barista_bench.models.tiny import TEXT_TOKENS, make_tiny_clip  # noqa: E402
 from tests.models.dual_encoder_kit import CHOICES, CONFIG, ask, picture, request, scores  # noqa: E402
 from tests.models.transformers_kit import changing_tensors  # noqa: E402
-from tests.tiny_families import VIDEO_FRAMES, make_tiny_sentence_encoder, make_tiny_siglip, make_tiny_xclip  # noqa: E402
+from tests.tiny_architectures import VIDEO_FRAMES, make_tiny_sentence_encoder, make_tiny_siglip, make_tiny_xclip  # noqa: E402
 
 MAKERS = {"clip": make_tiny_clip, "siglip": make_tiny_siglip, "xclip": make_tiny_xclip}
 

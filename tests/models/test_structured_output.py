@@ -29,7 +29,7 @@ from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from tests.conformance.task_examples import TASKS, Releases, options_of  # noqa: E402
 from tests.models.transformers_kit import alike, request_of  # noqa: E402
 from tests.random_schemas import random_schema  # noqa: E402
-from tests.tiny_families import make_served_model, make_text_model  # noqa: E402
+from tests.tiny_architectures import make_served_model, make_text_model  # noqa: E402
 
 Answers = list[list[Completion | Failure]]
 

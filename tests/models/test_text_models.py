@@ -19,7 +19,7 @@ from barista_bench.models.base import Completion, Failure, Request  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from barista_bench.runs.ask.runner import run  # noqa: E402
 from tests.models.transformers_kit import GREEDY, SAMPLED  # noqa: E402
-from tests.tiny_families import make_text_model  # noqa: E402
+from tests.tiny_architectures import make_text_model  # noqa: E402
 
 QUESTIONS = [
     "Is the cup left of the jug?",

@@ -10,7 +10,7 @@ transformers = pytest.importorskip("transformers")
 
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models import tiny  # noqa: E402
-from tests.tiny_families import make_tiny_model  # noqa: E402
+from tests.tiny_architectures import make_tiny_model  # noqa: E402
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -15,7 +15,7 @@ from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.runner import estimate, estimate_text, run
 from barista_bench.runs.score.scoring import score
 from tests.runs.made_logs import read_folder
-from tests.tiny_families import Architecture, make_tiny_model
+from tests.tiny_architectures import Architecture, make_tiny_model
 
 TASKS = ("hand_object", "referring", "relations")
 

@@ -18,7 +18,7 @@ from transformers import AutoTokenizer
 
 from barista_bench.models import tiny
 from barista_bench.training.exporting import PARQUET
-from tests import tiny_families
+from tests import tiny_architectures
 from tests.releases import HEIGHT, WIDTH, relation, segmentation, span, write_release
 
 PATCH, BASE = "o-cup", "o-machine"
@@ -102,7 +102,7 @@ def make_trainable_model(folder: Path, chats: Path) -> Path:
     phrases = Sequence([Split(Regex(r"\d+"), "isolated"), ByteLevel(add_prefix_space=False, use_regex=False)])
     with patch.multiple(tiny, _CORPUS=texts, _VOCABULARY=2048), patch(f"{ByteLevel.__module__}.ByteLevel") as level:
         level.return_value, level.alphabet = phrases, ByteLevel.alphabet
-        tiny.make_checkpoint(folder, "llava of chats", tiny_families._llava)
+        tiny.make_checkpoint(folder, "llava of chats", tiny_architectures._llava)
     path = folder / "generation_config.json"
     settings = json.loads(path.read_text())
     settings["eos_token_id"] = tiny.token_id(AutoTokenizer.from_pretrained(folder), "<|im_end|>")

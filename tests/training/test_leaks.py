@@ -23,7 +23,7 @@ from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
 from barista_bench.training.exporting import ExportFormat, export_training_set
 from tests.one_run import run
-from tests.tiny_families import make_tiny_model
+from tests.tiny_architectures import make_tiny_model
 
 VIDEOS = [f"v{index}" for index in range(6)]
 

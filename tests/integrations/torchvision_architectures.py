@@ -1,4 +1,4 @@
-"""Run where torchvision is: `python -m tests.integrations.torchvision_families FOLDER` prints as JSON what families do
+"""Run where torchvision is: `python -m tests.integrations.torchvision_architectures FOLDER` prints as JSON what families do
 with videos (of 2, 4 and 8 frames), Molmo 2 with images, and what the processor of each type keeps of frames' times.
 """
 
@@ -20,7 +20,7 @@ from barista_bench.models.local.model import TransformersModel
 from barista_bench.models.local.processors import load_processor
 from barista_bench.models.settings import GeneratorSettings
 from tests import checkpoint_zoo
-from tests.checkpoint_families import FAMILIES, Family
+from tests.checkpoint_architectures import FAMILIES, Family
 from tests.checkpoint_zoo import TYPES
 from tests.models.local_conformance import requests_with
 from tests.models.transformers_kit import GREEDY, picture

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,14 @@ def test_the_trail_of_the_design_leads_to_files_that_define_what_it_names() -> N
                 defined += 1
     assert len(rows) > 20
     assert defined > 10
+
+
+def test_each_member_that_a_reference_page_lists_exists() -> None:
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "reference").glob("*.md"))
+    listed = re.findall(r"^::: (\S+)\n(?: .*\n)*? +members: \[(.*)\]$", pages, re.MULTILINE)
+    assert listed
+    for module, names in listed:
+        assert not [name for name in names.split(", ") if not hasattr(import_module(module), name)], module
 
 
 def test_every_option_of_a_task_is_documented() -> None:

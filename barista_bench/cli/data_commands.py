@@ -73,7 +73,7 @@ def mini(
         bool,
         typer.Option(
             "--effects",
-            help="Add three videos in which cups change places, a saucer is washed and milk is heated, for ViSTa.",
+            help="Add three videos for ViSTa: cups change places, a coffee machine is wiped, milk is heated.",
         ),
     ] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 2,

@@ -174,6 +174,8 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
 def contamination(
     public: Annotated[Path, typer.Argument(help="Folder of runs on the published set: text_only:MODEL and prior.")],
     private: Annotated[Path, typer.Argument(help="Folder of the same runs on the private set.")],
+    public_data: Annotated[str | None, typer.Option(help="The published set, if it has moved.")] = None,
+    private_data: Annotated[str | None, typer.Option(help="The private set, if it has moved.")] = None,
     json: Json = False,
 ) -> None:
     """Check whether a model guesses better on a published set than on a private set of other videos.
@@ -184,8 +186,8 @@ def contamination(
 
     with (
         exit_on_error(),
-        scored_runs([public], None, None, None) as on_public,
-        scored_runs([private], None, None, None) as on_private,
+        scored_runs([public], public_data, None, None) as on_public,
+        scored_runs([private], private_data, None, None) as on_private,
     ):
         found = compare_guesses(on_public, on_private)
         if json:

@@ -219,7 +219,7 @@ class ProtocolRule:
 
 @dataclass(frozen=True, slots=True)
 class Protocol(Option):
-    """the option `protocol`, and the rules that depend on it."""
+    """The option `protocol`, and the rules that depend on it."""
 
     rules: tuple[ProtocolRule, ...] = ()
 

@@ -140,7 +140,8 @@ def findings(
         found = f"{len(cut)} of {len(answered)} answers are cut (questions: {kinds})"
         if loops:
             found += f", {loops} of them while they repeat the same characters"
-        remedy = "--max-new-tokens higher, or --reasoning off" if loops < len(cut) else "the model does not end answers"
+        is_endless = loops == len(cut)
+        remedy = "use an instruction-tuned checkpoint" if is_endless else "--max-new-tokens higher, or --reasoning off"
         yield Finding("length", "problem", found, remedy)
     else:
         yield _shown("length", len(whole), long, "are complete", "--max-new-tokens higher")

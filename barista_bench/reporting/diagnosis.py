@@ -179,7 +179,7 @@ def consistency_table(runs: Sequence[Consistency]) -> Table:
         (words(run.task), run.model, run.examples, run.repetitions, run.same_answer, run.same_score, run.spread)
         for run in runs
     )
-    note = "Over pairs of runs of an example; the spread is the mean standard deviation of an example's score."
+    note = "Over pairs of repetitions of an example; the spread is the mean standard deviation of an example's score."
     return Table.of("Consistency over repetitions", columns, rows, note)
 
 

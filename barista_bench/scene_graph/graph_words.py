@@ -125,6 +125,26 @@ def verb_and_noun(name: str) -> tuple[str, str]:
     return verb if spoken_form(verb) == phrase else phrase, rest
 
 
+_PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
+_ARTICLES = ("the", "a", "an")
+
+
+def action_phrase(form: str, noun: str) -> str:
+    """Return an action in words: a form of its verb and its noun, with articles. {} in the form is the noun's place.
+
+    >>> action_phrase("pouring", "milk into mug"), action_phrase("turn", "on machine"), action_phrase("stirring", "")
+    ('pouring the milk into the mug', 'turn on the machine', 'stirring')
+    >>> action_phrase("get {} ready", "cup")
+    'get the cup ready'
+    """
+    text, before = "", ""
+    for word in noun.split():
+        begins_name = not before or before in (*_PREPOSITIONS, *PARTICLES)
+        text += " the" if begins_name and word not in (*_PREPOSITIONS, *PARTICLES, *_ARTICLES) else ""
+        text, before = f"{text} {word}", word
+    return form.replace(" {}", text) if " {}" in form else form + text
+
+
 def _verb_noun(row: Segment) -> tuple[str, str]:
     return verb_and_noun(row.name)
 

@@ -27,7 +27,7 @@ _Guesses = dict[tuple[str, str, str], tuple[ScoredRun, ScoredRun]]
 class GuessComparison:
     """A model's advantage over `prior` without images, on the public and on the private set.
 
-    `public` and `private` compare `text_only:MODEL` with `prior`. [low, high] holds `difference`, the public advantage
+    `public` and `private` compare `text_only:MODEL` with `prior`. `interval` holds `difference`, the public advantage
     minus the private one. The intervals of all comparisons that were made together hold with a probability of 0.95. The
     interval is None if a set has too few videos.
     """

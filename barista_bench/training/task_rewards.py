@@ -14,7 +14,7 @@
     Letters that are named blindly earn .5 on average, and so do all letters.
   - With the recall of relations and the F1 of steps (which later steps overwrite), an answer with more entries than the
     reference earns less in proportion.
-  - In EgoCoT, an answer earns its `grounded`.
+  - In EgoCoT, `grounded` counts in place of the score.
   - In EgoCoT, temporal scene graphs, steps and masks, an answer earns what it scores above the row's `floor`.
 * `grounded` (EgoCoT) checks the rationale of a right answer. It is the fraction of expected facts that its claims name,
   and 0 if the evidence contradicts a claim. It has no weight of its own by default, because it is what is earned.

@@ -1,5 +1,7 @@
-"""Run where torchvision is: `python -m tests.integrations.torchvision_architectures FOLDER` prints as JSON what families do
-with videos (of 2, 4 and 8 frames), Molmo 2 with images, and what the processor of each type keeps of frames' times.
+"""Run where torchvision is: `python -m tests.integrations.torchvision_architectures FOLDER` prints a JSON document.
+
+It says what architectures do with videos (of 2, 4 and 8 frames), what Molmo 2 does with images, and which frame times
+the processor of each type keeps.
 """
 
 import json

@@ -19,12 +19,12 @@ from barista_bench.benchmarks.egocot.items import clock_text
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.descriptions import Basis, is_told_apart, name_object
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan, verb_of
+from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan
 from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, Statement, Touches, Unique
 from barista_bench.generate.wordings import Slots, plain_text
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import DomainRecord, Side
-from barista_bench.scene_graph.graph_words import PARTICLES, participle, spoken_form
+from barista_bench.scene_graph.graph_words import action_phrase, participle, spoken_form, verb_and_noun
 
 DISTRACTORS = 3
 """Number of distractors of a question."""
@@ -55,14 +55,12 @@ class EgocotWords(DomainRecord, frozen=True):
         >>> words.phrase("Prepare cup")
         'get the cup ready'
         """
-        verb, *words_after = name.lower().split()
-        has_particle = bool(words_after) and words_after[0] in PARTICLES
-        phrase, _, end = self.verbs.get(verb, spoken_form(verb)).partition(" {}")
-        text = [verb if has_particle else phrase]
-        for before, word in pairwise([verb, *words_after]):
-            begins_name = len(text) == 1 or before in (*_PREPOSITIONS, *PARTICLES)
-            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *PARTICLES, *_ARTICLES) else [word]
-        return " ".join(text) + end
+        verb, noun = verb_and_noun(name)
+        return action_phrase(self.form(verb), noun)
+
+    def form(self, verb: str) -> str:
+        """Return the common form of a verb, with {} for the object unless it comes last."""
+        return self.verbs.get(verb, spoken_form(verb))
 
 
 class Moment(NamedTuple):
@@ -92,10 +90,6 @@ class Moment(NamedTuple):
         return AnyOf(tuple(map(statement_at, self.frames))) if len(self.frames) > 1 else statement_at(self.frames[0])
 
 
-_PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
-_ARTICLES = ("the", "a", "an")
-
-
 class ShownScene:
     """A scene as the benchmark's task shows it. `frames` are spread evenly over the video."""
 
@@ -114,9 +108,8 @@ class ShownScene:
 
     def participle_phrase(self, action: str) -> str:
         """Return an action in progress, such as "pouring the milk"."""
-        verb = verb_of(self.scene.action_in_words(action))
-        _, _, object_text = self.phrase(action).partition(" the ")
-        return f"{self.participles.get(verb) or participle(spoken_form(verb))} the {object_text}"
+        verb, noun = verb_and_noun(self.scene.action_in_words(action))
+        return action_phrase(self.participles.get(verb) or participle(self.words.form(verb)), noun)
 
     def moments(self) -> Iterator[Moment]:
         """Yield each shown moment with its time, and each action that occurs only once, with its shown frames."""

@@ -26,7 +26,7 @@ from barista_bench.generate.statements import Does, Statement
 from barista_bench.generate.wordings import plain_text
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import Side
-from barista_bench.scene_graph.graph_words import participle, spoken_form, verb_and_noun
+from barista_bench.scene_graph.graph_words import action_phrase, participle, spoken_form, verb_and_noun
 
 OTHER_ACTIONS = 8
 """Number of contacts at other times that serve as wrong answers about one moment."""
@@ -46,7 +46,7 @@ class Questions(ObjectQuestions):
         for action in scene.actions:
             verb, noun = verb_and_noun(scene.action_in_words(action.name))
             doing = self.words.doing.get(verb) or participle(spoken_form(verb))
-            texts[action.name] = f"The person is {doing} the {noun}."
+            texts[action.name] = f"The person is {action_phrase(doing, noun)}."
         for action in scene.actions:
             if halfway := clip_halfway(scene, (action.start + action.end) // 2):
                 clip, frame = halfway

@@ -30,7 +30,7 @@ from barista_bench.benchmarks.release_records import GRAPH_EVIDENCE_FILE
 from barista_bench.core.example import content_seed
 from barista_bench.core.fencing import fence_material
 from barista_bench.core.prompt import Prompt, object_schema, packaged_prompts
-from barista_bench.core.prompt_files import load_prompts
+from barista_bench.core.prompt_files import load_prompts, read_prompt_set
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_output_path, refuse_inside
 from barista_bench.files.writing import write_whole
@@ -194,6 +194,9 @@ def _ask(
 ) -> list[tuple[_Draft[Written], str]]:
     """Return each item as written, with the reason why it cannot be used; the reason is empty if it can."""
     names = (*(config.families if config.prompts else KINDS), "checker")
+    if config.prompts and Path(config.prompts).is_file() and read_prompt_set(config.prompts) is None:
+        remedy = f"give it `tasks:` with {', '.join(names)}"
+        raise ConfigError(f"{config.prompts}: has one text for all. Fix: {remedy}")
     prompts = {
         name: load_prompts(config.prompts, name) if config.prompts else packaged_prompts(__package__, name)
         for name in names

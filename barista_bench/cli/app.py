@@ -19,7 +19,7 @@ from barista_bench.cli.tree import Commands
 from barista_bench.core.guarding import raise_faults
 from barista_bench.core.settings import CLUSTER_HELP
 from barista_bench.errors import BaristaError, BudgetError, ConfigError
-from barista_bench.files.text_out import LogFormatter, system_problem
+from barista_bench.files.text_out import LogFormatter, echo as write_line, system_problem
 from barista_bench.version import __version__
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def parsed_box_format(text: str | None) -> BoxFormat | None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(__version__)
+        write_line(__version__)
         raise typer.Exit
 
 

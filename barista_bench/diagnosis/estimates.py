@@ -71,10 +71,10 @@ class Estimate(Strict):
         """Describe a change of the score: "rises by .21 [.15, .27]", "falls by .03 [-.01, .07]"."""
         if self.value is None or abs(self.value) < 0.005:
             return f"changes by {self.in_words}"
-        if self.value > 0 or self.low is None or self.high is None:
+        if self.value > 0:
             return f"rises by {self.in_words}"
-        lost = Estimate(value=-self.value, low=-self.high, high=-self.low, p=self.p)
-        return f"falls by {lost.in_words}"
+        ends = {} if self.low is None or self.high is None else {"low": -self.high, "high": -self.low}
+        return f"falls by {Estimate(value=-self.value, **ends).in_words}"
 
     @property
     def cell(self) -> RangedScore | float | None:

@@ -228,7 +228,7 @@ def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
         counts = ", ".join(f"{name} {sum(statuses.values())}" for name, statuses in d.unreadable.items())
         found.append(f"Answers that cannot be read, and count as wrong, by condition: {counts}.")
     found += _compared_sentences(d)
-    if d.remainder.value is not None:
+    if d.remainder.value is not None and not d.is_unread:
         found.append(f"With all aids, {d.remainder.in_words} is still missing: {d.remainder_name}.")
     return found
 
@@ -292,7 +292,9 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
             beside = f"; with equal areas elsewhere painted over, it {control.change.as_change}" if control else ""
             found.append(f"With the objects that matter painted over, {change}{beside}.")
             if diagnosis.task in CLAIMING:
-                found.append(f"Of what is painted over, it still states {each.after.in_words}.")
+                found.append(
+                    f"It still gives {each.after.in_words} of the answers about what is painted over, which it cannot see."
+                )
         elif name == "only_evidence":
             found.append(f"With all but these objects painted over, {change}.")
         elif name.startswith("own "):

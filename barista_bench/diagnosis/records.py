@@ -293,7 +293,7 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
             found.append(f"With the objects that matter painted over, {change}{beside}.")
             if diagnosis.task in CLAIMING:
                 found.append(
-                    f"It still gives {each.after.in_words} of the answers about what is painted over, which it cannot see."
+                    f"It still gives {each.after.in_words} of the answers about what is painted over, all unseen."
                 )
         elif name == "only_evidence":
             found.append(f"With all but these objects painted over, {change}.")

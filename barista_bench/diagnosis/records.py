@@ -292,9 +292,7 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
             beside = f"; with equal areas elsewhere painted over, it {control.change.as_change}" if control else ""
             found.append(f"With the objects that matter painted over, {change}{beside}.")
             if diagnosis.task in CLAIMING:
-                found.append(
-                    f"It still gives {each.after.in_words} of the answers about what is painted over, all unseen."
-                )
+                found.append(f"It still gives {each.after.in_words} of the answers about what is painted over.")
         elif name == "only_evidence":
             found.append(f"With all but these objects painted over, {change}.")
         elif name.startswith("own "):

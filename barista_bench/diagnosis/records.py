@@ -234,7 +234,7 @@ def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
 
 
 def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
-    """Return what is missing, the causes (or why none is named), and what the model does without its evidence."""
+    """Return the missing score, its causes, and the effect of hidden evidence. Without a cause, say why."""
     d, found = diagnosis, _missing_sentences(diagnosis)
     named = [level for level in d.levels if adjusted[level] < ALPHA]
     if _misses_nothing(d):

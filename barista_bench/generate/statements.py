@@ -35,7 +35,13 @@ from barista_bench.scene_graph.domain import Side, is_excluded
 Truth: TypeAlias = "bool | None"
 
 TELL_APART = "tell {name} from others of its name, by the hand or place that it is in, color or type"
-"""The annotation that makes a name fit only one thing."""
+RECORD_HAND = "record any touch of the {side} hand that is missing"
+RECORD_HANDS = "record any touch of the hands that is missing"
+SAY_STATE = "say in what state {name} is"
+MASK_MORE = "draw masks of {count} of the things in view"
+RECORD_STATES = "record {count} of the states"
+RECORD_ACTIVITIES = "record {count} of the activities"
+"""Annotations that decide a statement, or give more false ones. {name}, {side} and {count} stand for words."""
 
 
 class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
@@ -170,8 +176,8 @@ class Touches(Statement, frozen=True):
     is_of_touch: ClassVar[bool] = True
 
     unmet: ClassVar[str] = "the hand is not clearly visible on it"
-    deciding_work: ClassVar[str] = "record any touch of the {side} hand that is missing"
-    further_work: ClassVar[str] = "draw masks of {count} of the things in view"
+    deciding_work: ClassVar[str] = RECORD_HAND
+    further_work: ClassVar[str] = MASK_MORE
 
     side: Side
     object: str
@@ -206,7 +212,7 @@ class TouchedDuring(Statement, frozen=True):
 
     is_of_touch: ClassVar[bool] = True
     false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
-    deciding_work: ClassVar[str] = "record any touch of the hands that is missing"
+    deciding_work: ClassVar[str] = RECORD_HANDS
 
     object: str
     start: int
@@ -232,8 +238,8 @@ class HasValue(Statement, frozen=True):
     the statement is undecided, since the moment when a tray became empty cannot be determined.
     """
 
-    deciding_work: ClassVar[str] = "say in what state {name} is"
-    further_work: ClassVar[str] = "record {count} of the states"
+    deciding_work: ClassVar[str] = SAY_STATE
+    further_work: ClassVar[str] = RECORD_STATES
 
     object: str
     type: str
@@ -260,7 +266,7 @@ class Changes(Statement, frozen=True):
 
     steps: ClassVar[int] = 2
     true_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
-    deciding_work: ClassVar[str] = "say in what state {name} is"
+    deciding_work: ClassVar[str] = SAY_STATE
 
     object: str
     type: str
@@ -306,7 +312,7 @@ class Does(Statement, frozen=True):
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
     is_in_words: ClassVar[bool] = True
-    further_work: ClassVar[str] = "record {count} of the activities"
+    further_work: ClassVar[str] = RECORD_ACTIVITIES
 
     action: str
     frame: int

@@ -10,7 +10,19 @@ from typing import ClassVar, Literal, TypeAlias
 from barista_bench.generate.nearby import excludes_action, spans_under_way
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, find_overlapping, noun_of, verb_of
-from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Touches, Truth
+from barista_bench.generate.statements import (
+    RECORD_ACTIVITIES,
+    RECORD_HAND,
+    RECORD_STATES,
+    SAY_STATE,
+    Changes,
+    Does,
+    DoesNext,
+    HasValue,
+    Statement,
+    Touches,
+    Truth,
+)
 from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import Side
@@ -52,7 +64,7 @@ class AwayFrom(Statement, frozen=True):
     """A hand is clearly not on an object, because the record excludes a touch. False: the hand touches the object."""
 
     is_of_touch: ClassVar[bool] = True
-    deciding_work: ClassVar[str] = "record any touch of the {side} hand that is missing"
+    deciding_work: ClassVar[str] = RECORD_HAND
 
     side: Side
     object: str
@@ -101,7 +113,7 @@ class NextAction(Statement, frozen=True):
 
     steps: ClassVar[int] = 2
     is_in_words: ClassVar[bool] = True
-    further_work: ClassVar[str] = "record {count} of the activities"
+    further_work: ClassVar[str] = RECORD_ACTIVITIES
     action: str
     frame: int
     until: int
@@ -129,8 +141,8 @@ class NextState(Statement, frozen=True):
     false_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
 
     steps: ClassVar[int] = 2
-    deciding_work: ClassVar[str] = "say in what state {name} is"
-    further_work: ClassVar[str] = "record {count} of the states"
+    deciding_work: ClassVar[str] = SAY_STATE
+    further_work: ClassVar[str] = RECORD_STATES
     object: str
     type: str
     value: str

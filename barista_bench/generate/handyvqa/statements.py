@@ -90,8 +90,8 @@ class TouchedInClip(statements.Statement, frozen=True):
 
     is_of_touch: ClassVar[bool] = True
     false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
-    deciding_work: ClassVar[str] = "record any touch of the hands that is missing"
-    further_work: ClassVar[str] = "draw masks of {count} of the things in view"
+    deciding_work: ClassVar[str] = statements.RECORD_HANDS
+    further_work: ClassVar[str] = statements.MASK_MORE
 
     object: str
     start: int
@@ -171,8 +171,8 @@ class HandIsOn(statements.Statement, frozen=True):
     """
 
     is_of_touch: ClassVar[bool] = True
-    deciding_work: ClassVar[str] = "record any touch of the {side} hand that is missing"
-    further_work: ClassVar[str] = "draw masks of {count} of the things in view"
+    deciding_work: ClassVar[str] = statements.RECORD_HAND
+    further_work: ClassVar[str] = statements.MASK_MORE
 
     side: Side
     object: str
@@ -234,8 +234,8 @@ class HandsDo(statements.Statement, frozen=True):
     """
 
     is_of_touch: ClassVar[bool] = True
-    deciding_work: ClassVar[str] = "record any touch of the hands that is missing"
-    further_work: ClassVar[str] = "draw masks of {count} of the things in view"
+    deciding_work: ClassVar[str] = statements.RECORD_HANDS
+    further_work: ClassVar[str] = statements.MASK_MORE
 
     left: HandAction | None
     right: HandAction | None
@@ -270,8 +270,8 @@ class StateSequence(statements.Statement, frozen=True):
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
-    deciding_work: ClassVar[str] = "say in what state {name} is"
-    further_work: ClassVar[str] = "record {count} of the states"
+    deciding_work: ClassVar[str] = statements.SAY_STATE
+    further_work: ClassVar[str] = statements.RECORD_STATES
 
     object: str
     type: str

@@ -15,7 +15,7 @@ from barista_bench.benchmarks.tog_bench.t_stvg import RATE
 from barista_bench.generate.descriptions import GRIP
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
-from barista_bench.generate.statements import TELL_APART, Statement, Truth, Unique
+from barista_bench.generate.statements import RECORD_HANDS, TELL_APART, Statement, Truth, Unique
 from barista_bench.generate.visibility import cached_by_scene
 from barista_bench.scene_graph import Layer
 
@@ -66,7 +66,7 @@ class Handled(Statement, frozen=True):
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     unmet: ClassVar[str] = "no hand touches it, and its name could mean a thing that is not annotated"
-    deciding_work: ClassVar[str] = "record any touch of the hands that is missing"
+    deciding_work: ClassVar[str] = RECORD_HANDS
 
     object: str
 
@@ -119,7 +119,7 @@ class BroughtAbout(Statement, frozen=True):
     """
 
     unmet: ClassVar[str] = "the graph shows no hand that does it"
-    deciding_work: ClassVar[str] = "record any touch of the hands that is missing"
+    deciding_work: ClassVar[str] = RECORD_HANDS
 
     object: str
     value: str

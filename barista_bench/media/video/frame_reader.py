@@ -1,6 +1,5 @@
 """Reads frames of one open video by index: the base class of all backends, and the reader for folders of images."""
 
-import ctypes
 import operator
 import os
 import threading
@@ -9,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self, SupportsIndex
+from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +42,8 @@ class FrameReader(ABC):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open the video. Raises VideoError with the file, the cause and the remedy."""
         self._lock = threading.Lock()
-        self._pid = os.getpid()
         self._closed = False
+        self._decoders: dict[int, Any] = {}  # by lane; opened when they are first needed
         self.stamp: Stamp = stamp_of(path)
         self.index: VideoIndex = video_index(self.stamp)
         _live.add(self)
@@ -101,8 +100,6 @@ class FrameReader(ABC):
 
     def close(self) -> None:
         """Free the decoder. You may call this twice; reading afterwards raises VideoError."""
-        if self._pid != os.getpid():  # a forked child must not touch its parent's decoder
-            return
         with self._lock:
             self._closed = True
             self._release()
@@ -122,27 +119,22 @@ class FrameReader(ABC):
     def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
         """Call `deliver(index, image (H, W, 3))` once for each index; the indices are checked, distinct and sorted."""
 
-    def _release(self) -> None:  # noqa: B027  (not every reader keeps a decoder)
-        """Free the decoder, if it is open. The next `_decode` opens a new decoder."""
-
-    def _forget(self) -> None:  # noqa: B027
-        """In a forked child, drop the parent's decoder without freeing it (see `_after_fork`)."""
+    def _release(self) -> None:
+        """Free the decoders. The next `_decode` opens new ones."""
+        self._decoders.clear()
 
 
 _live: weakref.WeakSet[FrameReader] = weakref.WeakSet()
+_decoders_of_parent: list[dict[int, Any]] = []
+"""In a forked child, the decoders of its parent. They are kept, since decord aborts a child that frees them."""
 
 
 def _after_fork() -> None:
-    """In a forked child, keep the parent's decoders: freeing them would wait for threads that do not exist here.
-
-    Locks are replaced, since another thread of the parent may have held them at the fork.
-    """
+    """In a forked child, start without decoders. Another thread of the parent may have held the locks at the fork."""
     for reader in _live:
+        _decoders_of_parent.append(reader._decoders)
+        reader._decoders = {}
         reader._lock = threading.Lock()
-        for part in vars(reader).values():
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(part))
-        reader._forget()
-        reader._pid = os.getpid()
 
 
 os.register_at_fork(after_in_child=_after_fork)

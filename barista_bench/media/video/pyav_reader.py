@@ -10,7 +10,6 @@ before another thread reports that the picture is damaged.
 """
 
 import math
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -125,10 +124,7 @@ class PyavReader(FrameReader):
 
     backend: ClassVar[str] = "pyav"
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Open the video; see FrameReader. Decoders are opened when they are first needed."""
-        self._decoders: dict[int, _Decoder] = {}  # by lane
-        super().__init__(path)
+    _decoders: dict[int, _Decoder]
 
     def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
         if not self.index.seekable:
@@ -264,6 +260,3 @@ class PyavReader(FrameReader):
     def _release(self) -> None:
         for lane in list(self._decoders):
             self._close(lane)
-
-    def _forget(self) -> None:
-        self._decoders = {}  # the parent's dict is not changed: see `_after_fork`

@@ -45,7 +45,6 @@ class DecordReader(FrameReader):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open the video. Raises VideoError for a file where decord returns wrong frames; see FrameReader."""
-        self._decoder: decord.VideoReader | None = None
         super().__init__(path)
         causes = {
             "an edit list": self.index.edited,
@@ -64,9 +63,9 @@ class DecordReader(FrameReader):
         import decord
 
         try:
-            if self._decoder is None:
-                self._decoder = self._open()
-            images = self._decoder.get_batch(list(wanted)).asnumpy()
+            if not self._decoders:
+                self._decoders[0] = self._open()
+            images = self._decoders[0].get_batch(list(wanted)).asnumpy()
         except (decord.DECORDError, IndexError) as error:
             raise self._decode_error(wanted, error) from error
         for index, image in zip(wanted, images, strict=True):
@@ -88,12 +87,6 @@ class DecordReader(FrameReader):
     def _decode_error(self, wanted: Sequence[int], error: Exception) -> VideoError:
         frames = ", ".join(str(i) for i in wanted[:5]) + (", ..." if len(wanted) > 5 else "")
         return VideoError(f"{self.path}: decord cannot decode frames {frames} ({first_line(error)}). Fix: {_ADVICE}")
-
-    def _release(self) -> None:
-        self._decoder = None
-
-    def _forget(self) -> None:
-        self._decoder = None
 
 
 def open_reader(path: str | os.PathLike[str], backend: str = "auto") -> FrameReader:

@@ -19,7 +19,8 @@ from barista_bench.annotate.geometry import until_next
 from barista_bench.annotate.project import Project, VideoFiles, VideoSource, writing
 from barista_bench.annotate.propagation import drawn_masks
 from barista_bench.core.frame_times import FrameTimes
-from barista_bench.core.prompt import Prompt, object_schema, packaged_prompts
+from barista_bench.core.prompt import Prompt, object_schema
+from barista_bench.core.prompt_files import packaged_prompts
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
 from barista_bench.media.video import FrameReader

@@ -14,7 +14,7 @@ from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.guarding import raise_faults
 from barista_bench.generate.settings import GenerateSettings
-from barista_bench.generate.writing.config import QuestionConfig, RewordConfig, WriteConfig
+from barista_bench.writing.config import QuestionConfig, RewordConfig, WriteConfig
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
@@ -112,7 +112,7 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
     As in the release, clips are drawn from all videos without questions. Usable questions are written in the release's
     cache format, for `build`. With --protocol paper, a question must also name every change and nothing else.
     """
-    from barista_bench.generate.writing.questions import write_questions
+    from barista_bench.writing.questions import write_questions
 
     with exit_on_error():
         config = resolve_flags(QuestionConfig, flags)
@@ -134,7 +134,7 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
     the template's text stays. Accepted texts are in OUT/review.jsonl. Review them, and run `generate` again with
     --review and the same arguments.
     """
-    from barista_bench.generate.writing.rewording import reword as make
+    from barista_bench.writing.rewording import reword as make
 
     with exit_on_error():
         session = make(resolve_flags(RewordConfig, flags))
@@ -154,7 +154,7 @@ def write(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     The items are unverified until two people have accepted them: fill in copies of OUT/review.jsonl, and run the same
     command again with --review for each. Run the same command again to resume.
     """
-    from barista_bench.generate.writing.items import write_items
+    from barista_bench.writing.items import write_items
 
     with exit_on_error():
         session = write_items(resolve_flags(WriteConfig, flags))

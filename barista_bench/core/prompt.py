@@ -15,19 +15,12 @@ text.
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from importlib import resources
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pydantic import Field, ValidationError
-
 from barista_bench.errors import ConfigError
-from barista_bench.files.reading import Strict, first_complaint, load_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,82 +195,6 @@ def fill(template: str, values: Mapping[str, str]) -> str:
         return template
     places = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
     return places.sub(lambda match: values[match[0][1:-1]], template)
-
-
-def packaged_prompts(package: str, task: str, domain_file: Path | None = None) -> PromptTexts:
-    """Return our wording of a task, with the words of a domain file.
-
-    It comes from `prompts/<task>.yaml` in the benchmark's package.
-
-    Args:
-        domain_file: None for the domain file of coffee making.
-
-    Raises:
-        ConfigError: the domain file cannot be read, or has no words for prompts.
-    """
-    return (_read_packaged_once if domain_file is None else _read_packaged)(package, task, domain_file)
-
-
-def _read_packaged(package: str, task: str, domain_file: Path | None) -> PromptTexts:
-    path = resources.files(package).joinpath("prompts", f"{task}.yaml")
-    data = in_domain_words(path.read_bytes(), domain_file)
-    texts = parse_prompts(data, f"{package}/prompts/{task}.yaml")
-    return replace(texts, wording=our_wording(texts.version, texts.sha256, domain_file))
-
-
-_read_packaged_once = functools.cache(_read_packaged)
-
-
-def our_wording(version: int, sha256: str, domain_file: Path | None) -> str:
-    """Return the name of a packaged wording in results.
-
-    The name is `ours v2`, or `domain:<hash>` with the words of another domain.
-    """
-    return hash_name("domain", sha256) if domain_file else f"ours v{version}"
-
-
-def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
-    """Return a packaged file with `{domain.NAME}` places filled from a domain file, by default the file of coffee
-    making.
-    """
-    if b"{domain." not in data:
-        return data
-    import msgspec
-
-    from barista_bench.scene_graph.domain import load_domain  # imported here, since models need prompts but no graph
-
-    domain = load_domain(domain_file)
-    if domain.prompts is None:
-        raise ConfigError(f"{domain_file}: prompts: missing. Fix: add it as in the package's domain.yaml")
-    words = {f"domain.{name}": text for name, text in msgspec.structs.asdict(domain.prompts).items()}
-    return fill(data.decode(), words).encode()
-
-
-def domain_file_of(path: str | Path) -> Path | None:
-    """Return the domain file of a setting `domain:FILE`; None for other paths."""
-    text = str(path)
-    return Path(text.removeprefix("domain:")).expanduser() if text.startswith("domain:") else None
-
-
-class TaskTexts(Strict):
-    """The fields of a prompt file for one task."""
-
-    version: int
-    system: str
-    user: str
-    extra: dict[str, str] = Field(default_factory=dict)
-
-
-def parse_prompts(data: bytes, name: str) -> PromptTexts:
-    """Parse a prompt file of one task. Raises ConfigError, which names file and field."""
-    try:
-        texts = TaskTexts.model_validate(load_yaml(data, name), strict=True)
-    except ValidationError as error:
-        raise ConfigError(
-            f"{name}: {first_complaint(error)}. Fix: give exactly version (a whole number), system and user "
-            "(texts), and extra (names and texts) where a task has it"
-        ) from error
-    return PromptTexts(sha256=hashlib.sha256(data).hexdigest(), **texts.model_dump())
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""Read users' prompt files: a file for one task, a folder of `<task>.yaml` files, or one file for several tasks.
+"""Read prompt files: the packaged file of a task, and users' own.
+
+Users give a file for one task, a folder of `<task>.yaml` files, or one file for several tasks.
 
 A file of several tasks has `tasks: {task: texts}`, `rubrics: {task: content of a rubric file}` for judges, and `writer:
 texts` for the writer of questions. Each of these sections may be missing. `release: BENCHMARK` says that the texts are
@@ -7,22 +9,48 @@ the release's. The hashes of the texts are then checked (`benchmarks.name_wordin
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pydantic import Field, ValidationError
 
-from barista_bench.core.prompt import PromptTexts, TaskTexts, parse_prompts
+from barista_bench.core.prompt import PromptTexts, fill, hash_name
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import MAX_YAML, Strict, first_complaint, load_yaml, read_bounded
+from barista_bench.scene_graph.domain import load_domain
 
 REMEDY = "write one (docs/prompt_files.md shows how), or let scripts/released_prompts.py write the release's"
 """The advice in errors about a missing prompt file."""
 WRITER = "questions"
 """The task whose texts the writer of questions uses."""
 _SECTIONS = {"tasks", "rubrics", "writer"}
+
+
+class TaskTexts(Strict):
+    """The fields of a prompt file for one task."""
+
+    version: int
+    system: str
+    user: str
+    extra: dict[str, str] = Field(default_factory=dict)
+
+
+def parse_prompts(data: bytes, name: str) -> PromptTexts:
+    """Parse a prompt file of one task. Raises ConfigError, which names file and field."""
+    try:
+        texts = TaskTexts.model_validate(load_yaml(data, name), strict=True)
+    except ValidationError as error:
+        raise ConfigError(
+            f"{name}: {first_complaint(error)}. Fix: give exactly version (a whole number), system and user "
+            "(texts), and extra (names and texts) where a task has it"
+        ) from error
+    return PromptTexts(sha256=hashlib.sha256(data).hexdigest(), **texts.model_dump())
 
 
 class _SetContent(Strict):
@@ -94,3 +122,54 @@ def load_prompts(path: str | Path, task: str) -> PromptTexts:
 
 def _read(path: str | Path) -> bytes:
     return read_bounded(path, MAX_YAML, what="no prompt file", remedy=REMEDY, error=ConfigError)
+
+
+def packaged_prompts(package: str, task: str, domain_file: Path | None = None) -> PromptTexts:
+    """Return our wording of a task, with the words of a domain file.
+
+    It comes from `prompts/<task>.yaml` in the benchmark's package.
+
+    Args:
+        domain_file: None for the domain file of coffee making.
+
+    Raises:
+        ConfigError: the domain file cannot be read, or has no words for prompts.
+    """
+    return (_read_packaged_once if domain_file is None else _read_packaged)(package, task, domain_file)
+
+
+def _read_packaged(package: str, task: str, domain_file: Path | None) -> PromptTexts:
+    path = resources.files(package).joinpath("prompts", f"{task}.yaml")
+    data = in_domain_words(path.read_bytes(), domain_file)
+    texts = parse_prompts(data, f"{package}/prompts/{task}.yaml")
+    return replace(texts, wording=our_wording(texts.version, texts.sha256, domain_file))
+
+
+_read_packaged_once = functools.cache(_read_packaged)
+
+
+def our_wording(version: int, sha256: str, domain_file: Path | None) -> str:
+    """Return the name of a packaged wording in results.
+
+    The name is `ours v2`, or `domain:<hash>` with the words of another domain.
+    """
+    return hash_name("domain", sha256) if domain_file else f"ours v{version}"
+
+
+def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
+    """Return a packaged file with `{domain.NAME}` places filled from a domain file, by default the file of coffee
+    making.
+    """
+    if b"{domain." not in data:
+        return data
+    domain = load_domain(domain_file)
+    if domain.prompts is None:
+        raise ConfigError(f"{domain_file}: prompts: missing. Fix: add it as in the package's domain.yaml")
+    words = {f"domain.{name}": text for name, text in msgspec.structs.asdict(domain.prompts).items()}
+    return fill(data.decode(), words).encode()
+
+
+def domain_file_of(path: str | Path) -> Path | None:
+    """Return the domain file of a setting `domain:FILE`; None for other paths."""
+    text = str(path)
+    return Path(text.removeprefix("domain:")).expanduser() if text.startswith("domain:") else None

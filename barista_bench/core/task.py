@@ -42,7 +42,8 @@ from barista_bench.core.example import (
 from barista_bench.core.failures import AnswerFailure
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.options import Option, OptionValue, quote_value
-from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
+from barista_bench.core.prompt import Prompt, PromptTexts
+from barista_bench.core.prompt_files import packaged_prompts
 from barista_bench.core.statistics import MicroF1, SampleStatistics
 from barista_bench.errors import ConfigError
 

@@ -18,7 +18,8 @@ from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status, status_counts
-from barista_bench.core.prompt import Prompt, domain_file_of
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.prompt_files import domain_file_of
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError

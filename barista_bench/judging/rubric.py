@@ -17,8 +17,8 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.benchmarks import get_benchmark, name_wording
-from barista_bench.core.prompt import domain_file_of, hash_name, in_domain_words, our_wording
-from barista_bench.core.prompt_files import REMEDY, read_prompt_set
+from barista_bench.core.prompt import hash_name
+from barista_bench.core.prompt_files import REMEDY, domain_file_of, in_domain_words, our_wording, read_prompt_set
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml, read_bounded

@@ -10,15 +10,15 @@ import pytest
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording
 from barista_bench.benchmarks.barista.released_sets import released_parameters
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling
-from barista_bench.core.prompt import packaged_prompts
+from barista_bench.core.prompt_files import packaged_prompts
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError
 from barista_bench.generate.family import FAMILIES
 from barista_bench.generate.generator import generate
-from barista_bench.generate.writing.checks import foreign_names
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.scene_graph.domain import load_domain
+from barista_bench.writing.checks import foreign_names
 from tests.conftest import MadeOnce
 from tests.one_run import run
 
@@ -124,7 +124,7 @@ def test_prompts_and_rubrics_speak_of_the_workshop(domain_file: Path) -> None:
         criteria = [text for c in rubric.criteria for text in (c.text, c.scale, *c.steps)]
         assert coffee_words("\n".join((rubric.introduction, *criteria, rubric.vocabulary_text))) == []
         assert rubric.wording == f"domain:{rubric.sha256[:8]}"
-    writer = packaged_prompts("barista_bench.generate.writing", "questions", domain_file)
+    writer = packaged_prompts("barista_bench.writing", "questions", domain_file)
     assert coffee_words(f"{writer.system}\n{writer.user}") == []
 
 

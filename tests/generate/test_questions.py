@@ -16,10 +16,10 @@ from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.generate.writing.config import QuestionConfig
-from barista_bench.generate.writing.questions import QuestionSession, write_questions
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.scene_graph import SceneGraph
+from barista_bench.writing.config import QuestionConfig
+from barista_bench.writing.questions import QuestionSession, write_questions
 from tests.conftest import Compared
 from tests.graph_examples import graph_examples
 from tests.judging.changes import LID, change, changes_of
@@ -256,7 +256,7 @@ def test_a_killed_start_is_gone_on_with(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("barista_bench.generate.writing.questions._write_pairs", kill)
+        patch.setattr("barista_bench.writing.questions._write_pairs", kill)
         with pytest.raises(KeyboardInterrupt):
             start(root, tmp_path / "q", ScriptedJudge(lambda request, _: template(examples, request)))
     assert start(root, tmp_path / "q", ScriptedJudge(never)).written == 8

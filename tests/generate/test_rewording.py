@@ -11,11 +11,11 @@ import pytest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.generate.generator import generate
 from barista_bench.generate.review import ReviewedItem, read_review, review_bytes
-from barista_bench.generate.writing.checks import ItemTexts, WordingChecker
-from barista_bench.generate.writing.config import RewordConfig
-from barista_bench.generate.writing.rewording import RewordSession, reword
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.scene_graph.domain import load_domain
+from barista_bench.writing.checks import ItemTexts, WordingChecker
+from barista_bench.writing.config import RewordConfig
+from barista_bench.writing.rewording import RewordSession, reword
 from tests.judging.conftest import never
 from tests.judging.judges import ScriptedJudge, material
 

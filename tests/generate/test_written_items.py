@@ -14,11 +14,11 @@ from barista_bench.data.folder import build
 from barista_bench.data.manifest import read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.generate.review import read_review, review_bytes
-from barista_bench.generate.writing.config import WriteConfig
-from barista_bench.generate.writing.items import WriteSession, write_items
 from barista_bench.hub.publishing import check_publication
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.scene_graph import SceneGraph
+from barista_bench.writing.config import WriteConfig
+from barista_bench.writing.items import WriteSession, write_items
 from tests.annotate.projects import tracked
 from tests.judging.conftest import never
 from tests.judging.judges import ScriptedJudge, material

@@ -19,10 +19,10 @@ import pytest
 from msgspec.structs import replace
 
 from barista_bench.generate.review import read_review, review_bytes
-from barista_bench.generate.writing.rewording import ItemWording
 from barista_bench.judging.results import read_judged
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.results import read_results
+from barista_bench.writing.rewording import ItemWording
 from tests.integrations.test_fresh_environments import run
 from tests.integrations.test_harnesses import OURS, environment
 

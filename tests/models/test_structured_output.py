@@ -19,13 +19,13 @@ pytest.importorskip("llguidance")
 
 from barista_bench.core.prompt import Prompt  # noqa: E402
 from barista_bench.errors import ModelError  # noqa: E402
-from barista_bench.generate.writing.checks import SCHEMA as QUESTIONS  # noqa: E402
-from barista_bench.generate.writing.rewording import SCHEMA as WORDINGS  # noqa: E402
 from barista_bench.judging.forms import STEPS_SCHEMA  # noqa: E402
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM  # noqa: E402
 from barista_bench.models.base import Completion, Failure, GenerationConfig, Request  # noqa: E402
 from barista_bench.models.local.holding import AnswerHolder  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from barista_bench.writing.checks import SCHEMA as QUESTIONS  # noqa: E402
+from barista_bench.writing.rewording import SCHEMA as WORDINGS  # noqa: E402
 from tests.conformance.task_examples import TASKS, Releases, options_of  # noqa: E402
 from tests.models.transformers_kit import alike, request_of  # noqa: E402
 from tests.random_schemas import random_schema  # noqa: E402

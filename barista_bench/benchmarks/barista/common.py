@@ -10,7 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from barista_bench.benchmarks.kinds.frames import Frames
-from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
+from barista_bench.core.prompt import FROZEN_QUESTION
+from barista_bench.core.prompt_files import packaged_prompts
 from barista_bench.core.task import Task
 from barista_bench.scene_graph.domain import Domain, load_domain
 

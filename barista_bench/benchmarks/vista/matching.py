@@ -44,7 +44,8 @@ from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import SkippedExample, read_scores
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import EvenSampling, Option, OptionValue, packaged_protocol
-from barista_bench.core.prompt import Exchange, ImagePart, Prompt, PromptTexts, TextPart, packaged_prompts
+from barista_bench.core.prompt import Exchange, ImagePart, Prompt, PromptTexts, TextPart
+from barista_bench.core.prompt_files import packaged_prompts
 from barista_bench.core.task import (
     AnswerFailure,
     Example,

@@ -29,8 +29,8 @@ from barista_bench.benchmarks.graph_evidence import UNVERIFIED_FILE, graph_evide
 from barista_bench.benchmarks.release_records import GRAPH_EVIDENCE_FILE
 from barista_bench.core.example import content_seed
 from barista_bench.core.fencing import fence_material
-from barista_bench.core.prompt import Prompt, object_schema, packaged_prompts
-from barista_bench.core.prompt_files import load_prompts, read_prompt_set
+from barista_bench.core.prompt import Prompt, object_schema
+from barista_bench.core.prompt_files import load_prompts, packaged_prompts, read_prompt_set
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_output_path, refuse_inside
 from barista_bench.files.writing import write_whole
@@ -42,8 +42,16 @@ from barista_bench.generate.graph_evidence import graph_rows
 from barista_bench.generate.review import ReviewedItem, apply_review, read_review, review_bytes, review_rows
 from barista_bench.generate.review_statistics import decided_review, read_votes
 from barista_bench.generate.tog_bench.statements import Trackable
-from barista_bench.generate.writing.config import WriteConfig
-from barista_bench.generate.writing.item_plans import (
+from barista_bench.models import Model, reads_text_alone
+from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.ask.replies import Content, PendingReply, ask_in_rounds
+from barista_bench.runs.log.inputs import digest, plain_json
+from barista_bench.runs.log.sample_log import SampleLog
+from barista_bench.runs.log.sessions import AskCounts
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import Domain, load_domain
+from barista_bench.writing.config import WriteConfig
+from barista_bench.writing.item_plans import (
     KINDS,
     READERS,
     SCHEMAS,
@@ -53,14 +61,6 @@ from barista_bench.generate.writing.item_plans import (
     plan_items,
     read_reply_object,
 )
-from barista_bench.models import Model, reads_text_alone
-from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.ask.replies import Content, PendingReply, ask_in_rounds
-from barista_bench.runs.log.inputs import digest, plain_json
-from barista_bench.runs.log.sample_log import SampleLog
-from barista_bench.runs.log.sessions import AskCounts
-from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.domain import Domain, load_domain
 
 TRIES = 2
 """Maximum number of requests for an item, and for its checks."""

@@ -20,12 +20,12 @@ from barista_bench.generate.candidates import are_alike
 from barista_bench.generate.family import check_placeable
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.tog_bench.statements import Trackable, Unmistakable
-from barista_bench.generate.writing.checks import word_roots
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.media.video import open_reader
 from barista_bench.runs.ask.replies import Unusable, read_object
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
+from barista_bench.writing.checks import word_roots
 
 KINDS = {
     "tog_bench": ("explicit_1", "implicit_1", "explicit_2", "implicit_2"),

@@ -24,15 +24,14 @@ import msgspec
 
 from barista_bench.core.example import content_seed
 from barista_bench.core.fencing import fence_material
-from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, object_schema, packaged_prompts
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, object_schema
+from barista_bench.core.prompt_files import packaged_prompts
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_output_path, refuse_inside
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.family import family_class
 from barista_bench.generate.generator import REVIEW_FILE
 from barista_bench.generate.review import ReviewedItem, read_review, review_bytes
-from barista_bench.generate.writing.checks import CHECKS_VERSION, ItemTexts, WordingChecker
-from barista_bench.generate.writing.config import RewordConfig
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.replies import PendingReply, Unusable, ask_in_rounds, keys_of_repetitions, read_object
@@ -40,6 +39,8 @@ from barista_bench.runs.log.inputs import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.runs.log.sessions import AskCounts
 from barista_bench.scene_graph.domain import load_domain
+from barista_bench.writing.checks import CHECKS_VERSION, ItemTexts, WordingChecker
+from barista_bench.writing.config import RewordConfig
 
 REPLIES_FILE, WORDINGS_FILE, PROVENANCE_FILE = "replies.jsonl", "wordings.jsonl", "provenance.json"
 TRIES = 2

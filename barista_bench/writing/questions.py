@@ -35,13 +35,11 @@ from barista_bench.benchmarks.barista.qa_templates import (
 )
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.core.deriving import Candidate
-from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, domain_file_of, packaged_prompts
-from barista_bench.core.prompt_files import WRITER
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart
+from barista_bench.core.prompt_files import WRITER, domain_file_of, packaged_prompts
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_output_path
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.writing.checks import SCHEMA, length_fault, pair_fault, read_pair
-from barista_bench.generate.writing.config import QuestionConfig
 from barista_bench.models import Model
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.replies import PendingReply, ask_in_rounds
@@ -50,6 +48,8 @@ from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.runs.log.sessions import AskCounts
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.version import __version__
+from barista_bench.writing.checks import SCHEMA, length_fault, pair_fault, read_pair
+from barista_bench.writing.config import QuestionConfig
 
 REPLIES_FILE = "replies.jsonl"
 MEANINGS: Mapping[Category, str] = {

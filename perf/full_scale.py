@@ -1,10 +1,10 @@
 """Reading, validating and deriving all frozen sets at the size of BARISTA, and at 1/10 and 3 times that size.
 
-    python perf/full_scale.py [--scales 0.1 1 3] [--quick] [--release FOLDER]
+    python perf/full_scale.py [--scales 0.1 1 3] [--quick]
 
-For each scale a release is generated in a temporary folder (about 1.5 GB at scale 1); with --release one that lies
-there already is measured instead. Every step runs in a process of its own: wall seconds, CPU seconds of all processes,
-and peak memory, the sum of the highest RSS (ru_maxrss) of the process and of each worker as if they peaked at once.
+For each scale a release is generated in a temporary folder (about 1.5 GB at scale 1). Every step runs in a process of
+its own: wall seconds, CPU seconds of all processes, and peak memory, the sum of the highest RSS (ru_maxrss) of the
+process and of each worker as if they peaked at once.
 Frozen sets made on one and on two processes must have the same hashes.
 The goal at scale 1, for everything on 2 cores: 30 s and 1 GiB.
 """
@@ -104,11 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--scales", type=float, nargs="+", default=[0.1, 1, 3])
     parser.add_argument("--quick", action="store_true", help="4 videos")
-    parser.add_argument("--release", type=Path, help="measure this folder alone")
     given = parser.parse_args()
-    if given.release:
-        measure(str(given.release))
-        return
     rows = {}
     for scale in [0.02] if given.quick else given.scales:
         with tempfile.TemporaryDirectory(prefix="full_scale_") as folder:

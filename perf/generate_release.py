@@ -1,14 +1,11 @@
 """Write a release folder of the size of BARISTA (arXiv 2605.12074, section 3.3), annotations only.
 
-    python perf/generate_release.py OUT [--scale 1]
-
 At scale 1: 185 videos, 469,201 frames, 3.6M masks, 4.3M attribute and 2.5M relation frame-rows, 2,424 activity segments
 of 108 classes, 1,305 process steps of 13. Made up, but shaped like the real thing: the categories, predicates and
 labels that the release is known to use, objects that come and go, outlines that wobble and drift from frame to frame.
 Masks are built from column runs, never rasterised; a few thousand of them serve all objects. Deterministic by seed.
 """
 
-import argparse
 import json
 import uuid
 from itertools import pairwise
@@ -243,25 +240,11 @@ def spread(total: int, index: int) -> int:
     return total * (part + 1) // VIDEOS - total * part // VIDEOS
 
 
-def generate(out: Path, scale: float) -> int:
-    """Write `round(185 * scale)` videos; returns the bytes written."""
+def generate(out: Path, scale: float) -> None:
+    """Write `round(185 * scale)` videos."""
     rng = np.random.default_rng(7)
     tails = {size: make_tails(*size, rng) for size in sorted(set(SIZES))}
-    written = 0
     for index in range(round(VIDEOS * scale)):
         folder = out / f"video_{index:04d}"
         folder.mkdir(parents=True, exist_ok=True)
-        written += (folder / "coco_annotation.json").write_bytes(VideoMaker(index, tails).document().encode())
-    return written
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--scale", type=float, default=1.0)
-    given = parser.parse_args()
-    print(f"{generate(given.out, given.scale) / 1e6:.0f} MB in {given.out}")
-
-
-if __name__ == "__main__":
-    main()
+        (folder / "coco_annotation.json").write_bytes(VideoMaker(index, tails).document().encode())

@@ -80,14 +80,14 @@ class Cheats:
         ids = list(map(_question_id, examples))
         self.first = list(map(ids.index, ids))
         """The first rotation of each question: blind answers must not differ between rotations."""
-        self._priors: dict[int, str] = {}
+        self._words = [frozenset("\n".join(self._prompt_lines(i)).split()) for i in range(len(examples))]
+        self._priors = [
+            task.prior_answer(example, [examples[j] for j in others], GRID)
+            for example, others in zip(examples, self.others, strict=True)
+        ]
         self._frequent: dict[str, list[Any]] = {}
-        self._words: dict[int, frozenset[str]] = {}
 
     def prior(self, index: int) -> str:
-        if index not in self._priors:
-            others = [self.examples[other] for other in self.others[index]]
-            self._priors[index] = self.task.prior_answer(self.examples[index], others, GRID)
         return self._priors[index]
 
     def chance(self, index: int) -> str:
@@ -162,8 +162,6 @@ class Cheats:
         return self.references[others[place * len(others) // 64]]
 
     def _similar(self, index: int, place: int) -> str:
-        if index not in self._words:
-            self._words = {i: frozenset("\n".join(self._prompt_lines(i)).split()) for i in range(len(self.examples))}
         own = self._words[index]
         others = sorted(self.others[index], key=lambda j: (-len(own & self._words[j]) / len(own | self._words[j]), j))
         return self.references[others[min(place, len(others) - 1)]]
@@ -172,9 +170,8 @@ class Cheats:
         """Return the most frequent entries of the references of other videos, in the form of such a reference."""
         video = self.examples[index].video_id
         if video not in self._frequent:
-            counts = Counter(
-                json.dumps(entry) for j in self.others[index] for entry in _entries(_json(self.references[j]))
-            )
+            others = [self.references[j] for j in self.others[index]]
+            counts = Counter(json.dumps(entry) for text in others for entry in _entries(_json(text)))
             self._frequent[video] = [json.loads(text) for text, _ in counts.most_common(200)]
         return _with_entries(self.references[self.others[index][0]], self._frequent[video][:count])
 

@@ -80,33 +80,22 @@ class Arriving(WatchedContest):
         return ""
 
 
-def in_order(count: int, rng: np.random.Generator) -> Floats:
-    return np.arange(count) // BLOCK + 1.0
-
-
-def shuffled(count: int, rng: np.random.Generator) -> Floats:
-    """Each answer arrives up to three blocks late, so that later ones overtake it."""
-    return in_order(count, rng) + rng.integers(0, 4, count)
-
-
-def four_processes(count: int, rng: np.random.Generator) -> Floats:
-    """Each example belongs to one of four processes, which ask their share of each block at different speeds."""
-    return in_order(count, rng) / rng.choice(SPEEDS, count)
-
-
-ARRIVALS: dict[str, Callable[[int, np.random.Generator], Floats]] = {
-    "in order": in_order,
-    "late, shuffled": shuffled,
-    "four processes": four_processes,
-    "5% fail": in_order,
+ARRIVALS: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
+    "in order": lambda steps, rng: steps,
+    # Up to three blocks late, so that later answers overtake earlier ones.
+    "late, shuffled": lambda steps, rng: steps + rng.integers(0, 4, len(steps)),
+    # Each example belongs to one of four processes, which ask their share of each block at different speeds.
+    "four processes": lambda steps, rng: steps / rng.choice(SPEEDS, len(steps)),
+    "5% fail": lambda steps, rng: steps,
 }
+"""The step at which each answer arrives, from its step in the order of asking."""
 
 
 def simulate(population: Population, arrival: str, seed: int) -> tuple[float, float, bool]:
     """Return the fractions of examples that were counted and asked for a decision, and whether it is wrong."""
     rng, count = np.random.default_rng(seed), len(population.own)
     fails = rng.random(count) < FAILING if "fail" in arrival else np.zeros(count, dtype=bool)
-    watched = Arriving(population, seed, ARRIVALS[arrival](count, rng), fails)
+    watched = Arriving(population, seed, ARRIVALS[arrival](np.arange(count) // BLOCK + 1.0, rng), fails)
     stopping = Stopping([watched], ALPHA)
     while not stopping.decided and not watched.is_asked.all():
         watched.step += 1
@@ -135,8 +124,7 @@ def tables(rows: Iterator[tuple[str, Callable[[np.random.Generator], Population]
     for name, make in rows:
         cells = []
         for arrival in ARRIVALS:
-            results = []
-            gaps = []
+            results, gaps = [], []
             for seed in range(rounds):
                 population = make(np.random.default_rng(seed))
                 results.append(simulate(population, arrival, seed))
@@ -175,9 +163,8 @@ def run_rows(folders: list[Path], count: int) -> Iterator[tuple[str, Callable[[n
     for task, runs in by_task.items():
         for first, second in combinations(runs, 2):
             own, other = run_terms(first), run_terms(second)
-            least, most, _ = answer_bounds(
-                first.task, first.examples, int(str(first.results.generation["max_new_tokens"]))
-            )
+            tokens = int(str(first.results.generation["max_new_tokens"]))
+            least, most, _ = answer_bounds(first.task, first.examples, tokens)
             least[:, 1] = np.maximum(least[:, 1], own[:, 1].max())
             names = " and ".join(each.folder.parent.name for each in (first, second))
             metric = "micro F1" if isinstance(first.task.decided_by, MicroF1) else first.task.primary

@@ -1,10 +1,10 @@
 """Reading, validating and deriving all frozen sets at the size of BARISTA, and at 1/10 and 3 times that size.
 
-    python perf/full_scale.py [--scales 0.1 1 3] [--quick] [--release FOLDER]
+    python perf/full_scale.py [--scales 0.1 1 3] [--quick]
 
-For each scale a release is generated in a temporary folder (about 1.5 GB at scale 1); with --release one that lies
-there already is measured instead. Every step runs in a process of its own: wall seconds, CPU seconds of all processes,
-and peak memory, the sum of the highest RSS (ru_maxrss) of the process and of each worker as if they peaked at once.
+For each scale a release is generated in a temporary folder (about 1.5 GB at scale 1). Every step runs in a process of
+its own: wall seconds, CPU seconds of all processes, and peak memory, the sum of the highest RSS (ru_maxrss) of the
+process and of each worker as if they peaked at once.
 Frozen sets made on one and on two processes must have the same hashes.
 The goal at scale 1, for everything on 2 cores: 30 s and 1 GiB.
 """
@@ -30,7 +30,6 @@ from barista_bench.scene_graph import SceneGraph, validate
 CORES = 2
 TASKS = [get_task("barista", task.name) for task in BENCHMARKS["barista"].tasks]
 
-Step = Callable[[str], dict[str, object]]
 Row = dict[str, object]
 
 
@@ -52,38 +51,30 @@ def measure_everything(root: str, num_proc: int) -> Row:
     validation = validate(root, num_proc=num_proc)
     others = [problem for problem in validation.problems if not problem.file.endswith(".mp4")]
     assert not others, others[:3]
-    sets = {name: f"{len(plan.examples)} of {plan.candidates:,}" for name, plan in made.by_task.items()}
+    sets = [f"{name} {len(plan.examples)} of {plan.candidates:,}" for name, plan in made.by_task.items()]
     digest = hashlib.sha256("".join(plan.content_hash for plan in made.by_task.values()).encode()).hexdigest()
     masks = sum(video.instances for video in validation.videos)
-    said = "; ".join(f"{name} {count}" for name, count in sets.items())
-    return {"found": f"{masks:,} masks, no problem; {said}; hash {digest[:12]}", "hash": digest, "workers": num_proc}
+    found = f"{masks:,} masks, no problem; {'; '.join(sets)}; hash {digest[:12]}"
+    return {"found": found, "hash": digest, "workers": num_proc}
 
 
 GOAL = f"everything ({CORES} processes)"
-STEPS: dict[str, Step] = {
+STEPS: dict[str, Callable[[str], Row]] = {
     "read (1 process)": read,
     "everything (1 process)": partial(measure_everything, num_proc=1),
     GOAL: partial(measure_everything, num_proc=CORES),
 }
 
 
-def own_peak() -> int:
-    """Bytes this process has held at most."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def peak_memory(workers: int) -> int:
-    """Bytes: this process, and its workers as if all were as large as the largest and all peaked at once."""
-    return own_peak() + workers * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-
-
 def measure_one(name: str, root: str) -> Row:
     begin = time.perf_counter()
     row = STEPS[name](root)
     wall = time.perf_counter() - begin
-    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    cpu = sum(item.ru_utime + item.ru_stime for item in usage)
-    return {"step": name, "wall": wall, "cpu": cpu, "memory": peak_memory(int(str(row.get("workers", 0)))), **row}
+    own, workers = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    cpu = sum(item.ru_utime + item.ru_stime for item in (own, workers))
+    # `workers` is the largest worker: count every worker as large as it.
+    memory = (own.ru_maxrss + int(str(row.get("workers", 0))) * workers.ru_maxrss) >> 10
+    return {"wall": wall, "cpu": cpu, "memory": memory, **row}
 
 
 def measure(folder: str) -> Row:
@@ -93,11 +84,9 @@ def measure(folder: str) -> Row:
     print("| step | wall s | CPU s | peak MiB | found |\n|:--|--:|--:|--:|:--|", flush=True)
     rows = {}
     for name in STEPS:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(1, mp_context=context) as pool:
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
             row = rows[name] = pool.submit(measure_one, name, folder).result()
-        memory = int(str(row["memory"])) >> 20
-        print(f"| {name} | {row['wall']:.1f} | {row['cpu']:.1f} | {memory} | {row['found']} |", flush=True)
+        print(f"| {name} | {row['wall']:.1f} | {row['cpu']:.1f} | {row['memory']} | {row['found']} |", flush=True)
     assert rows[GOAL]["hash"] == rows["everything (1 process)"]["hash"]
     return rows[GOAL]
 
@@ -108,19 +97,14 @@ def growth(rows: dict[float, Row]) -> None:
     print("\n| scale | wall s | CPU s | peak MiB | wall, CPU and memory against the first |\n|--:|--:|--:|--:|:--|")
     for scale, row in rows.items():
         times = ", ".join(f"{float(str(row[key])) / float(str(first[key])):.1f}x" for key in ("wall", "cpu", "memory"))
-        memory = int(str(row["memory"])) >> 20
-        print(f"| {scale:g} | {row['wall']:.1f} | {row['cpu']:.1f} | {memory} | {times} |", flush=True)
+        print(f"| {scale:g} | {row['wall']:.1f} | {row['cpu']:.1f} | {row['memory']} | {times} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--scales", type=float, nargs="+", default=[0.1, 1, 3])
     parser.add_argument("--quick", action="store_true", help="4 videos")
-    parser.add_argument("--release", type=Path, help="measure this folder alone")
     given = parser.parse_args()
-    if given.release:
-        measure(str(given.release))
-        return
     rows = {}
     for scale in [0.02] if given.quick else given.scales:
         with tempfile.TemporaryDirectory(prefix="full_scale_") as folder:

@@ -1,17 +1,13 @@
 """Write a release folder of the size of BARISTA (arXiv 2605.12074, section 3.3), annotations only.
 
-    python perf/generate_release.py OUT [--scale 1]
-
 At scale 1: 185 videos, 469,201 frames, 3.6M masks, 4.3M attribute and 2.5M relation frame-rows, 2,424 activity segments
 of 108 classes, 1,305 process steps of 13. Made up, but shaped like the real thing: the categories, predicates and
 labels that the release is known to use, objects that come and go, outlines that wobble and drift from frame to frame.
 Masks are built from column runs, never rasterised; a few thousand of them serve all objects. Deterministic by seed.
 """
 
-import argparse
 import json
 import uuid
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,21 +39,13 @@ VERBS = ("Open", "Close", "Place", "Remove", "Press", "Turn", "Pour", "Fill", "G
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Rendered tails of annotation records (`"bbox": ..., "segmentation": ...}`) by track and phase."""
-
-    height: int
-    width: int
-    tails: tuple[tuple[str, ...], ...]
-
-
 def identifier(*parts: object) -> str:
     """A UUID that depends on its parts alone."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(map(str, parts))))
 
 
-def make_pool(height: int, width: int, rng: np.random.Generator) -> Pool:
+def make_tails(height: int, width: int, rng: np.random.Generator) -> list[list[str]]:
+    """Render tails of annotation records (`"bbox": ..., "segmentation": ...}`) by track and phase."""
     tracks = []
     for _ in range(TRACKS):
         area = float(np.clip(np.exp(rng.normal(8.6, 1.7)), 150, 0.25 * height * width))
@@ -65,34 +53,22 @@ def make_pool(height: int, width: int, rng: np.random.Generator) -> Pool:
         radii = np.sqrt(area / np.pi) * np.array([stretch, 1 / stretch])
         centre = rng.uniform((0.1 * width, 0.1 * height), (0.9 * width, 0.9 * height))
         reach, phase = rng.uniform(0.02, 0.15, 2) * width, rng.uniform(0, 2 * np.pi, 4)
-        tails = []
-        for turn in np.linspace(0, 2 * np.pi, PHASES, endpoint=False):
-            centre_here = centre + reach * np.sin(turn + phase[:2])
-            tails.append(render(*column_runs(centre_here, radii, phase[2] + turn, height, width, rng), height, width))
-        tracks.append(tuple(tails))
-    return Pool(height, width, tuple(tracks))
+        turns = np.linspace(0, 2 * np.pi, PHASES, endpoint=False)
+        centres = [np.clip(centre + reach * np.sin(turn + phase[:2]), 4, (width - 5, height - 5)) for turn in turns]
+        ellipses = [(*at, *radii, phase[2] + turn) for at, turn in zip(centres, turns, strict=True)]
+        tracks.append([render(ellipse, height, width, rng) for ellipse in ellipses])
+    return tracks
 
 
-def column_runs(
-    centre: NDArray[np.float64],
-    radii: NDArray[np.float64],
-    phase: float,
-    height: int,
-    width: int,
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """A wobbly ellipse, cut to the frame: columns, first row and stop row of each."""
-    x, y = np.clip(centre, 4, (width - 5, height - 5))
-    columns = np.arange(max(0, int(x - radii[0])), min(width, int(x + radii[0]) + 2))
-    half = radii[1] * np.sqrt(np.clip(1 - ((columns - x) / radii[0]) ** 2, 0, None))
-    wobble = min(4.0, radii[1] / 8) * (np.sin(columns * 0.11 + phase) + 0.6 * np.sin(columns * 0.037 + 2 * phase))
+def render(ellipse: tuple[float, ...], height: int, width: int, rng: np.random.Generator) -> str:
+    """Render a wobbly ellipse (centre x and y, half width, half height, phase), cut to the frame."""
+    x, y, half_width, half_height, phase = ellipse
+    columns = np.arange(max(0, int(x - half_width)), min(width, int(x + half_width) + 2))
+    half = half_height * np.sqrt(np.clip(1 - ((columns - x) / half_width) ** 2, 0, None))
+    wobble = min(4.0, half_height / 8) * (np.sin(columns * 0.11 + phase) + 0.6 * np.sin(columns * 0.037 + 2 * phase))
     jitter = rng.normal(0, 0.6, (2, len(columns)))
     top = np.clip(np.rint(y - half + wobble + jitter[0]), 0, height - 2).astype(np.int64)
-    stop = np.clip(np.rint(y + half + wobble + jitter[1]), 1, height).astype(np.int64)
-    return columns, top, np.maximum(stop, top + 1)
-
-
-def render(columns: NDArray[np.int64], top: NDArray[np.int64], stop: NDArray[np.int64], height: int, width: int) -> str:
+    stop = np.maximum(np.clip(np.rint(y + half + wobble + jitter[1]), 1, height).astype(np.int64), top + 1)
     begin, end = columns * height + top, columns * height + stop
     edges = np.stack([begin, end], axis=1).ravel()
     # A run that reaches the bottom joins one that starts at the top of the next column.
@@ -132,10 +108,11 @@ def span(start: int, end: int) -> dict[str, int]:
 class VideoMaker:
     """One video's document. Hands and machine are always among its objects."""
 
-    def __init__(self, index: int, pools: dict[tuple[int, int], Pool]) -> None:
+    def __init__(self, index: int, tails: dict[tuple[int, int], list[list[str]]]) -> None:
         self.rng = np.random.default_rng((7, index))
         self.index, self.frames = index, video_frames(index)
-        self.pool = pools[SIZES[index % len(SIZES)]]
+        self.size = SIZES[index % len(SIZES)]
+        self.tails = tails[self.size]
         count = int(self.rng.integers(11, 18))
         others = self.rng.integers(4, len(CATEGORIES), count - 4)
         self.categories = [CATEGORIES[k] for k in (0, 1, 2, 3, *others.tolist())]
@@ -213,7 +190,7 @@ class VideoMaker:
         track = self.rng.integers(0, TRACKS, len(self.ids))
         pace = self.rng.integers(1, 5, len(self.ids))
         frames, items = (axis.tolist() for axis in np.nonzero(self.shown.T))
-        tails = [self.pool.tails[k] for k in track.tolist()]
+        tails = [self.tails[k] for k in track.tolist()]
         steps, ids = pace.tolist(), self.ids
         return ",".join(
             f'{{"image_id":{frame},"object_id":"{ids[k]}",{tails[k][frame // steps[k] % PHASES]}'
@@ -227,21 +204,19 @@ class VideoMaker:
         names = sorted(set(self.categories))
         rest = {
             "categories": [{"id": identifier("category", name), "name": name} for name in names],
-            "object_id_to_category_id": {
-                object_id: identifier("category", name)
-                for object_id, name in zip(self.ids, self.categories, strict=True)
-            },
+            "object_id_to_category_id": dict(
+                zip(self.ids, (identifier("category", name) for name in self.categories), strict=True)
+            ),
             "attributes": self.attributes(),
             "relations": self.relations(activities),
             "activities": [segment("activity", *item, activity_name(item[2])) for item in activities],
             "process_steps": [
-                segment("step", start, end, kind, f"Step {kind}")
-                for start, end, kind in zip(cuts[:-1], cuts[1:], steps, strict=True)
+                segment("step", *cut, kind, f"Step {kind}") for cut, kind in zip(pairwise(cuts), steps, strict=True)
             ],
         }
         metadata = {
-            "width": self.pool.width,
-            "height": self.pool.height,
+            "width": self.size[1],
+            "height": self.size[0],
             "frame_count": self.frames,
             "fps": 30.0,
             "length_in_ms": round(self.frames / 0.03),
@@ -265,25 +240,11 @@ def spread(total: int, index: int) -> int:
     return total * (part + 1) // VIDEOS - total * part // VIDEOS
 
 
-def generate(out: Path, scale: float) -> int:
-    """Write `round(185 * scale)` videos; returns the bytes written."""
+def generate(out: Path, scale: float) -> None:
+    """Write `round(185 * scale)` videos."""
     rng = np.random.default_rng(7)
-    pools = {size: make_pool(*size, rng) for size in sorted(set(SIZES))}
-    written = 0
+    tails = {size: make_tails(*size, rng) for size in sorted(set(SIZES))}
     for index in range(round(VIDEOS * scale)):
         folder = out / f"video_{index:04d}"
         folder.mkdir(parents=True, exist_ok=True)
-        written += (folder / "coco_annotation.json").write_bytes(VideoMaker(index, pools).document().encode())
-    return written
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--scale", type=float, default=1.0)
-    given = parser.parse_args()
-    print(f"{generate(given.out, given.scale) / 1e6:.0f} MB in {given.out}")
-
-
-if __name__ == "__main__":
-    main()
+        (folder / "coco_annotation.json").write_bytes(VideoMaker(index, tails).document().encode())

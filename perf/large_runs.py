@@ -29,9 +29,7 @@ from PIL import Image
 
 from barista_bench.data.folder import build
 from barista_bench.mini import write_kitchen
-from barista_bench.runs.ask.config import RunConfig, check_settings
-from barista_bench.runs.ask.opening import open_tasks
-from barista_bench.runs.ask.runner import run_config
+from barista_bench.runs.ask.runner import run
 from barista_bench.runs.log.sample_log import LOG_FILE
 from barista_bench.runs.log_reader import LogReader
 
@@ -74,25 +72,15 @@ def make_run(root: Path, task: str, count: int, repetitions: int) -> Path:
         make_set(root / "kitchen", partial, task, count)
         partial.rename(data)
     out = root / f"run_{task}_{count}_{repetitions}"
-    values = {
-        "data": str(data),
-        "out": out,
-        "model": "chance",
-        "repetitions": repetitions,
-        "task": [task],
-        "progress": False,
-    }
-    config = check_settings(RunConfig, values)
-    run_config(config, open_tasks(config))
+    run(data, out, model="chance", repetitions=repetitions, task=[task], progress=False)
     return out / task
 
 
 def measure_command(arguments: Sequence[object]) -> tuple[float, float, float]:
     """CPU seconds and wall seconds of a command, and the largest resident memory of one of its processes in MiB."""
     before, begun = os.times(), time.perf_counter()
-    child = subprocess.Popen(
-        [Path(sys.executable).with_name("barista-bench"), *map(str, arguments)], stdout=subprocess.DEVNULL
-    )
+    command: list[str | Path] = [Path(sys.executable).with_name("barista-bench"), *map(str, arguments)]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     if status:
         raise SystemExit(f"{' '.join(map(str, arguments))} failed")
@@ -129,10 +117,10 @@ def main() -> None:
         if not (root / "kitchen").exists():
             write_kitchen(root / "kitchen", videos=3, width=128, height=72, seconds=(6.0, 8.0), num_proc=1)
         for task in arguments.tasks.split(","):
-            run, page = make_run(root, task, count, repetitions), root / f"report_{task}"
-            time_readers(run)
+            folder, page = make_run(root, task, count, repetitions), root / f"report_{task}"
+            time_readers(folder)
             shutil.rmtree(page, ignore_errors=True)
-            for command in (["score", run], ["report", run, "--out", page]):
+            for command in (["score", folder], ["report", folder, "--out", page]):
                 cpu, wall, memory = measure_command(command)
                 what = f"{task}, {count} x {repetitions} samples, {command[0]}"
                 print(f"{what}: {cpu:.1f} CPU s, {wall:.1f} s, {memory:.0f} MiB", flush=True)

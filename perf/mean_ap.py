@@ -19,6 +19,7 @@ import io
 import sys
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -139,12 +140,6 @@ def run_all(call: Callable[..., dict[str, Any]], *columns: list[dict[str, Any]])
     return np.array([result[name] for name in STATISTICS])
 
 
-def own_copy(dataset: dict[str, Any], answers: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """pycocotools writes into its input."""
-    annotations = [dict(row) for row in dataset["annotations"]]
-    return {**dataset, "annotations": annotations}, [dict(answer) for answer in answers]
-
-
 def compare(images: int, scored: bool, rounds: int) -> None:
     """Print one table."""
     import evaluate  # takes seconds
@@ -166,7 +161,7 @@ def compare(images: int, scored: bool, rounds: int) -> None:
             lambda found, true: metric.compute(predictions=found, references=true), *dicts
         ),
     }
-    times, values = in_turn(calls, rounds, lambda: own_copy(*coco))
+    times, values = in_turn(calls, rounds, lambda: deepcopy(coco))  # pycocotools writes into its input
     slow, right = times["pycocotools"], values["pycocotools"]
     peer = times.get("hotcoco, from lists of dicts", np.nan)
     sizes = f"{len(examples.reference.image)} references, {len(examples.predicted.image)} predictions"
@@ -245,10 +240,8 @@ def time_bootstrap(images: int, resamples: int) -> None:
     videos = np.random.default_rng(0).multinomial(37, [1 / 37] * 37, size=resamples)
     values = compute_metrics(evaluate_images(*dicts), videos[:, np.arange(images) % 37])["map"]
     spent = time.process_time() - begin
-    low, high = np.quantile(values, [0.025, 0.975])
-    print(
-        f"\n{resamples} resamples of {images} images in 37 videos: {spent:.1f} s (95% of mAP: {low:.3f} to {high:.3f})"
-    )
+    between = "{:.3f} to {:.3f}".format(*np.quantile(values, [0.025, 0.975]))
+    print(f"\n{resamples} resamples of {images} images in 37 videos: {spent:.1f} s (95% of mAP: {between})")
 
 
 def main() -> None:

@@ -175,15 +175,8 @@ def copies_of_hour(video: VideoFiles) -> None:
 @contextmanager
 def studio(video: VideoFiles) -> Iterator[tuple[str, int]]:
     """The address of the studio's own process, and its id."""
-    project = str(video.project.folder)
-    command = [
-        str(Path(sys.executable).with_name("barista-bench")),
-        "studio",
-        project,
-        "--no-browser",
-        "--out",
-        project,
-    ]
+    program, project = Path(sys.executable).with_name("barista-bench"), video.project.folder
+    command = [program, "studio", project, "--no-browser", "--out", project]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

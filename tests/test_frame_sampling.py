@@ -150,7 +150,7 @@ def test_seconds_at_a_steady_rate_give_back_the_frames(fps: float, indices: tupl
     assert times.seconds == pytest.approx([index / fps for index in indices], abs=1e-5)
 
 
-def test_seconds_at_a_rate_that_varies_are_kept_to_half_a_frame_and_rates_that_are_none_refused() -> None:
+def test_seconds_at_a_varying_rate_are_kept_to_half_a_frame_and_impossible_rates_refused() -> None:
     indices, seconds = (0, 1, 2, 3, 40), (0.0, 0.5, 0.6, 2.0, 4.0)
     times = FrameTimes.of_seconds(indices, seconds)
     assert times is not None

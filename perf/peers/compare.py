@@ -16,6 +16,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -24,20 +25,11 @@ from questions import SCENARIOS, Scenario, export, make_data, make_model
 from sides import OURS, PEERS, Answers, Cost, Job, ask
 
 WORK = BUILD / "work"
-_BATCH, _NEW_TOKENS = 4, 32
-_FEW, _MANY = 8, 48
-_FEW_QUICK, _MANY_QUICK = 4, 8
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """One side in one repeat.
-
-    Args:
-        few, many: what its two processes cost.
-        counts: answers of each.
-        answers: those of the second.
-    """
+    """What the two processes of one side cost in one repeat, how many answers each gave, and those of the second."""
 
     few: Cost
     many: Cost
@@ -63,9 +55,17 @@ Repeats = dict[str, list[Repeat]]
 """What was measured of one scenario, by side; those of one number belong together."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Measure, write the JSON and print the table."""
-    options = _options(arguments)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="8 prompts, once: whether answers are equal, not how fast")
+    parser.add_argument("--repeats", type=int, help="default: 5, with --quick 1")
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
+    parser.add_argument("--cores", default="0,1", help="to which every side is bound, as `taskset -c` takes them")
+    parser.add_argument("--threads", type=int, default=1, help="OMP_NUM_THREADS of every side")
+    parser.add_argument("--out", type=Path, default=BUILD / "results.json")
+    options = parser.parse_args()
+    options.repeats = options.repeats or (1 if options.quick else 5)
     for peer in options.peers:
         interpreter(peer)
     measured = {scenario: measure(scenario, options) for scenario in SCENARIOS}
@@ -75,50 +75,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("\n".join(table(measured)))
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="8 prompts, once: whether answers are equal, not how fast")
-    parser.add_argument("--repeats", type=int, help="default: 5, with --quick 1")
-    parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
-    parser.add_argument("--cores", default="0,1", help="to which every side is bound, as `taskset -c` takes them")
-    parser.add_argument("--threads", type=int, default=1, help="OMP_NUM_THREADS of every side")
-    parser.add_argument("--out", type=Path, default=BUILD / "results.json")
-    options = parser.parse_args(arguments)
-    options.repeats = options.repeats or (1 if options.quick else 5)
-    return options
-
-
 def measure(scenario: Scenario, options: argparse.Namespace) -> Repeats:
     """All repeats of one scenario, the sides in turn."""
-    few, many = (_FEW_QUICK, _MANY_QUICK) if options.quick else (_FEW, _MANY)
+    few, many = (4, 8) if options.quick else (8, 48)
     counts = -(-few // scenario.repetitions), -(-many // scenario.repetitions)
     sides, data = (OURS, *options.peers), make_data(WORK, many)
-    prompts = export(data, scenario.task, many, WORK / f"{scenario.task}-{many}.parquet")
+    job = partial(
+        Job,
+        data=data,
+        task=scenario.task,
+        prompts=export(data, scenario.task, many, WORK / f"{scenario.task}-{many}.parquet"),
+        model=make_model(WORK / "model"),
+        repetitions=scenario.repetitions,
+        temperature=scenario.temperature,
+        batch=4,
+        new_tokens=32,
+    )
     repeats: Repeats = {side: [] for side in sides}
     for number in range(options.repeats):
         first = number % len(sides)  # or one side would always come after the same other one
         for side in (*sides[first:], *sides[:first]):
-            asked = [
-                ask(
-                    side,
-                    Job(
-                        data=data,
-                        task=scenario.task,
-                        prompts=prompts,
-                        model=make_model(WORK / "model"),
-                        out=WORK / "out" / side,
-                        count=count,
-                        repetitions=scenario.repetitions,
-                        temperature=scenario.temperature,
-                        batch=_BATCH,
-                        new_tokens=_NEW_TOKENS,
-                    ),
-                    options.cores,
-                    options.threads,
-                )
-                for count in counts
-            ]
-            (cost_of_few, _), (cost_of_many, answers) = asked
+            jobs = [job(out=WORK / "out" / side, count=count) for count in counts]
+            (cost_of_few, _), (cost_of_many, answers) = (ask(side, j, options.cores, options.threads) for j in jobs)
             in_all = counts[0] * scenario.repetitions, counts[1] * scenario.repetitions
             repeats[side].append(Repeat(cost_of_few, cost_of_many, in_all, answers))
             cpu = f"{cost_of_few.cpu:.1f} and {cost_of_many.cpu:.1f} CPU seconds"
@@ -133,7 +111,7 @@ def equal_answers(ours: Answers, theirs: Answers) -> tuple[int, int]:
     """
     if ours.keys() != theirs.keys():
         raise SystemExit(f"not the same prompts were answered: {len(ours)} and {len(theirs)}")
-    same = sum([_strip(text) for text in ours[key]] == [_strip(text) for text in theirs[key]] for key in ours)
+    same = sum(list(map(_strip, ours[key])) == list(map(_strip, theirs[key])) for key in ours)
     return same, len(ours)
 
 
@@ -161,10 +139,8 @@ def table(measured: Mapping[Scenario, Repeats]) -> Iterator[str]:
         for peer, theirs in sides.items():
             if peer == OURS:
                 continue
-            metrics = [
-                (our.compute_metrics(), their.compute_metrics()) for our, their in zip(ours, theirs, strict=True)
-            ]
-            ratios = [[their[name] / our[name] for our, their in metrics] for name in names]
+            pairs = [[each.compute_metrics() for each in pair] for pair in zip(ours, theirs, strict=True)]
+            ratios = [[their[name] / our[name] for our, their in pairs] for name in names]
             same, count = equal_answers(ours[0].answers, theirs[0].answers)
             equal = f"{same} of {count}" if scenario.repetitions == 1 else "drawn otherwise"
             yield f"| {scenario.name} | {peer} | {' | '.join(map(_spread, ratios))} | {equal} |"

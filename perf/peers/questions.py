@@ -62,12 +62,9 @@ def make_data(folder: Path, count: int) -> Path:
 
 
 def export(data: Path, task_name: str, count: int, out: Path) -> Path:
-    """Write the prompts that `run --limit` would ask, as Parquet: `id`, `messages` (JSON) and `images` (JPEG).
+    """Write the prompts that `run --limit` would ask to `out`, as Parquet: `id`, `messages` (JSON) and `images` (JPEG).
 
     An image part of a message holds its place in `images`, which are the bytes that the dataset folder holds.
-
-    Returns:
-        The file, `out`.
     """
     task, box_format = get_task("barista", task_name), box_format_of(KIND)
     files = sorted((data / task_name).glob("*.parquet"))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -33,20 +34,16 @@ doc_to_text: !function prompts.doc_to_text
 doc_to_target: id
 process_results: !function prompts.process_results
 generation_kwargs: {{max_new_tokens: {new_tokens}, temperature: {temperature}}}
-filter_list: [{{name: all, filter: [{{function: take_first_k, k: {runs}}}]}}]
+filter_list: [{{name: all, filter: [{{function: take_first_k, k: {repetitions}}}]}}]
 metric_list: [{{metric: answered, aggregation: mean, higher_is_better: true}}]
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What one process asks: the first `count` prompts of a task, `runs` times each.
+    """What one process asks: the first `count` prompts of a task in the dataset folder `data`, `batch` at a time.
 
-    Args:
-        data: dataset folder that holds them.
-        prompts: the same prompts as Parquet (`questions.export`).
-        out: folder of the process, empty.
-        batch: prompts at a time; with several runs of each, as many times more answers are generated together.
+    `prompts` has the same prompts as Parquet (`questions.export`). The process works in `out`, which is empty.
     """
 
     data: Path
@@ -71,11 +68,7 @@ class Cost:
 
 
 def ask(side: str, job: Job, cores: str, threads: int) -> tuple[Cost, Answers]:
-    """Start a side, wait for its end, and read what it answered.
-
-    Raises:
-        SystemExit: it failed.
-    """
+    """Start a side, wait for its end, and read what it answered."""
     shutil.rmtree(job.out, ignore_errors=True)
     job.out.mkdir(parents=True)
     command = ["taskset", "-c", cores, *_command(side, job)]
@@ -86,38 +79,33 @@ def ask(side: str, job: Job, cores: str, threads: int) -> tuple[Cost, Answers]:
         wall = time.perf_counter() - begun
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"{side} failed: {_end_of_log(job)}")
+        raise SystemExit(f"{side} failed: see {job.out / 'log'}")
     cost = Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
     return cost, {OURS: _our_answers, LMMS_EVAL: _lmms_eval_answers}.get(side, _written_answers)(job)
-
-
-def _end_of_log(job: Job) -> str:
-    return (job.out / "log").read_text(encoding="utf-8")[-3000:]
 
 
 def _variables(side: str, threads: int) -> dict[str, str]:
     offline = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
     # Little memory, any core, and the engine within the process, which starts sooner.
     vllm = {"CPU_KVCACHE_SPACE": "1", "CPU_OMP_THREADS_BIND": "nobind", "ENABLE_V1_MULTIPROCESSING": "0"}
-    variables = os.environ | offline | {f"VLLM_{name}": value for name, value in vllm.items()}
-    if side == OURS:
-        variables["PYTHONPATH"] = str(ROOT)
-    else:
-        variables.pop("PYTHONPATH", None)
-    return variables
+    path = {"PYTHONPATH": str(ROOT) if side == OURS else ""}
+    return os.environ | offline | path | {f"VLLM_{name}": value for name, value in vllm.items()}
 
 
 def _command(side: str, job: Job) -> list[str | Path]:
     if side == OURS:
-        return _our_command(job)
-    python = interpreter(side)
+        return [sys.executable, "-m", "barista_bench.cli", "run", job.data, *_flags(_our_settings(job))]
     if side == LMMS_EVAL:
-        return [python, "-m", "lmms_eval", *_lmms_eval_arguments(job)]
-    return [python, HERE / "ask_vllm.py", json.dumps(asdict(job), default=str)]
+        return [interpreter(side), "-m", "lmms_eval", *_flags(_lmms_eval_settings(job)), "--log_samples"]
+    return [interpreter(side), HERE / "ask_vllm.py", json.dumps(asdict(job), default=str)]
 
 
-def _our_command(job: Job) -> list[str | Path]:
-    settings = {
+def _flags(settings: Mapping[str, object]) -> list[str]:
+    return [str(part) for name, value in settings.items() for part in (f"--{name}", value)]
+
+
+def _our_settings(job: Job) -> dict[str, object]:
+    return {
         "task": job.task,
         "model": job.model,
         "device": "cpu",
@@ -129,17 +117,15 @@ def _our_command(job: Job) -> list[str | Path]:
         "batch-size": job.batch,
         "out": job.out / "run",
     }
-    flags = [str(part) for name, value in settings.items() for part in (f"--{name}", value)]
-    return [sys.executable, "-m", "barista_bench.cli", "run", job.data, *flags]
 
 
-def _lmms_eval_arguments(job: Job) -> list[str | Path]:
+def _lmms_eval_settings(job: Job) -> dict[str, object]:
     tasks = job.out / "tasks"
     tasks.mkdir()
     shutil.copy(HERE / "lmms_eval_prompts.py", tasks / "prompts.py")
     (tasks / "prompts.yaml").write_text(_LMMS_EVAL_TASK.format_map(asdict(job)))
     pixels = f"min_pixels={MIN_PIXELS},max_pixels={MAX_PIXELS}"
-    settings = {
+    return {
         "model": "qwen2_5_vl",
         "model_args": f"pretrained={job.model},device=cpu,device_map=cpu,{pixels}",
         "tasks": "prompts",
@@ -149,7 +135,6 @@ def _lmms_eval_arguments(job: Job) -> list[str | Path]:
         "repeats": job.repetitions,
         "output_path": job.out / "results",
     }
-    return [*(part for name, value in settings.items() for part in (f"--{name}", str(value))), "--log_samples"]
 
 
 def _our_answers(job: Job) -> Answers:
@@ -164,7 +149,7 @@ def _our_answers(job: Job) -> Answers:
 def _lmms_eval_answers(job: Job) -> Answers:
     files = list((job.out / "results").rglob("*_samples_prompts.jsonl"))
     if not files:  # it ends with 0 whatever happens
-        raise SystemExit(f"{LMMS_EVAL} failed: {_end_of_log(job)}")
+        raise SystemExit(f"{LMMS_EVAL} failed: see {job.out / 'log'}")
     records = [json.loads(line) for line in files[0].read_text(encoding="utf-8").splitlines()]
     given = {record["target"]: record["filtered_resps"] for record in records}
     return {key: [texts] if isinstance(texts, str) else texts for key, texts in given.items()}

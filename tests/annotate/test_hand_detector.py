@@ -38,7 +38,7 @@ class Cups:
         return [Detection(label, 0.5, (1.0, 2.0, 3.0, 4.0)) for label in labels]
 
 
-def test_hands_get_the_other_side_than_a_mirrored_picture_would_give_and_a_margin_within_the_picture() -> None:
+def test_hands_get_the_side_opposite_to_a_mirrored_picture_and_a_margin_within_it() -> None:
     found = finding(("Left", [(0.5, 0.5), (0.6, 0.7)]), ("Right", [(0.0, 0.0), (0.1, 0.1)]))
     detections = HandDetector(found, "1").detect(PICTURE, LABELS)
     assert [(item.label, tuple(map(round, item.box))) for item in detections] == [

@@ -235,7 +235,7 @@ def test_linked_frames_stream_and_come_in_lists(
     assert [next(iter(split))["frames"].root for split in splits] == [str(small_release)] * 3
 
 
-def test_a_bad_video_costs_its_examples_and_marks_that_cannot_be_drawn_one_and_both_are_counted(tmp_path: Path) -> None:
+def test_a_bad_video_costs_its_examples_and_undrawable_marks_cost_one_and_both_are_counted(tmp_path: Path) -> None:
     content = document()
     content["annotations"][0] = {**content["annotations"][0], "segmentation": {"counts": "0", "size": [64, 96]}}
     for name in ("a", "b", "c", "d"):

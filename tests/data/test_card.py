@@ -126,9 +126,7 @@ def built(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return build(small_release, out, configs=configs, sampling={"frame_step": 20}, cache=False).folder
 
 
-def test_each_task_built_has_leaderboards_over_all_and_over_test_videos_in_both_wordings_which_name_examples_by_hash(
-    built: Path,
-) -> None:
+def test_each_built_task_has_leaderboards_over_all_and_test_videos_in_both_wordings_by_hash(built: Path) -> None:
     described = yaml.safe_load((built / "eval.yaml").read_text())
     jsonschema.validate(described, EVAL_FILE_SCHEMA)
     boards = {task["id"]: (task["config"], task["split"]) for task in described["tasks"]}
@@ -153,7 +151,7 @@ def test_a_split_without_examples_has_no_leaderboard(tmp_path: Path) -> None:
     assert {board["split"] for board in boards} == {split}
 
 
-def test_the_card_shows_the_picture_that_lies_beside_it_and_linked_sets_and_tables_have_none_of_it(
+def test_the_card_shows_the_picture_beside_it_and_linked_sets_and_tables_have_none(
     built: Path, small_release: Path, tmp_path: Path
 ) -> None:
     with Image.open(built / "example.jpg") as picture:

@@ -146,9 +146,7 @@ def test_the_rules_of_the_dataset_decide_which_examples_and_judges_count(tmp_pat
         read_board(tmp_path / "board")
 
 
-def test_results_on_other_examples_stand_in_a_table_of_their_own_or_are_refused_by_the_published_dataset(
-    tmp_path: Path,
-) -> None:
+def test_results_on_other_examples_get_their_own_table_or_are_refused_by_the_published_set(tmp_path: Path) -> None:
     publish(tmp_path, results(model="a/one"))
     publish(tmp_path, results(model="a/two", content_hash="cd" * 32))
     shown = tables(read_board(tmp_path / "board"))

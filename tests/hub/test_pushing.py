@@ -48,7 +48,7 @@ def test_the_default_is_a_pull_request_and_main_stays_as_it_is(hub: UploadStandI
 
 
 @pytest.mark.full
-def test_the_same_results_open_no_second_pull_request_and_one_of_that_title_with_other_files_does_not_count(
+def test_the_same_results_open_no_second_pull_request_and_another_of_that_title_is_ignored(
     hub: UploadStandIn, made: Submission
 ) -> None:
     push(hub, submission(row(results("grounding"))))

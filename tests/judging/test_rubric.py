@@ -49,7 +49,7 @@ def test_the_referring_judge_reads_the_whole_vocabulary_and_the_clip_judge_none_
         form_prompts(None, {}, judged)
 
 
-def test_a_form_shows_criterion_bands_steps_and_the_material_and_steps_are_asked_for_with_the_first_two() -> None:
+def test_a_form_shows_criterion_bands_steps_and_material_and_asks_steps_with_the_first_two() -> None:
     rubric = load_rubric(VQA)
     criterion = rubric.criteria[1]
     judged = JudgedSample("What?", "The lid.", "A jar.")

@@ -147,7 +147,7 @@ def test_the_weighted_score_is_as_computed_by_hand(tokens: list[dict[str, float]
 
 
 @pytest.mark.parametrize(("others", "meant"), [({"9": 0.5, "8": 0.1}, 10), ({"0": 0.3, "2": 0.3}, 1)])
-def test_a_one_that_was_not_chosen_counts_as_the_nearer_of_one_and_ten_where_the_judge_splits_ten_and_is_marked(
+def test_a_one_that_was_not_chosen_counts_as_the_nearer_of_one_and_ten_and_is_marked(
     others: dict[str, float], meant: int
 ) -> None:
     chosen = next(iter(others))

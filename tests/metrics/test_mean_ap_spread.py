@@ -130,7 +130,7 @@ def test_draws_taken_together_are_those_of_each_draw_alone(seed, n_images, score
     assert (computed[1] == -1).all()
 
 
-def test_more_draws_than_are_summed_at_once_are_all_there_and_copies_of_an_image_keep_its_boxes_together():
+def test_resamples_beyond_one_batch_are_complete_and_copies_of_an_image_keep_its_boxes():
     cases = unscored(np.random.default_rng(6), 5)
     matches = evaluate_images(*cases).matches
     weights = np.random.default_rng(7).integers(0, 3, (TOGETHER + 3, len(cases[1])))
@@ -149,7 +149,7 @@ def test_tied_boxes_of_an_image_that_no_draw_takes_count_nothing():
     assert [average, *others] == one_by_one(matches, [[0, 3]])[0].tolist()
 
 
-def test_the_rounded_thresholds_are_those_of_torch_but_for_the_last_bit_which_depends_on_the_processor():
+def test_the_rounded_thresholds_equal_those_of_torch_up_to_the_last_bit():
     torch = pytest.importorskip("torch")
     iou, recall = single_precision_thresholds()
     for ours, theirs in ((iou, torch.linspace(0.5, 0.95, 10)), (recall, torch.linspace(0.0, 1.0, 101))):

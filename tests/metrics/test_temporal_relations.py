@@ -33,7 +33,7 @@ def test_only_the_first_predictions_count_and_all_references() -> None:
     assert temporal_relations([true], [true])["recall_at_10"] == 10 / 25
 
 
-def test_a_failed_example_misses_its_references_and_nothing_to_find_is_perfect_only_if_somebody_looked() -> None:
+def test_a_failed_example_misses_its_references_and_an_empty_one_is_perfect_only_if_answered() -> None:
     result = temporal_relations([None, [held(0, 4)]], [[held(0, 4)], [held(0, 4)]])
     assert (result["recall_at_10"], result["segment_iou"], result["n_failed"], result["coverage"]) == (0.5, 0.5, 1, 0.5)
     assert temporal_relations([[]], [[]])["recall_at_10"] == 1

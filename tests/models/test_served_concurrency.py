@@ -26,7 +26,7 @@ def grown(limit: AdaptiveLimit, answers: int) -> AdaptiveLimit:
     return limit
 
 
-def test_it_starts_low_and_climbs_to_the_ceiling_and_no_higher_and_not_where_it_holds_nobody_back():
+def test_it_starts_low_and_climbs_to_the_ceiling_only_if_it_limits_the_calls():
     limit = AdaptiveLimit(16, Clock())
     assert limit.calls_allowed == FIRST_LIMIT < 16
     assert grown(limit, 12).calls_allowed == 16

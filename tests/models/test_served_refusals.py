@@ -91,7 +91,7 @@ def test_what_every_request_would_meet_stops_the_run_and_loses_no_answer(status,
 
 
 @pytest.mark.full
-def test_after_a_refusal_nothing_more_is_sent_and_what_still_comes_is_handed_out_before_it_is_raised(monkeypatch):
+def test_after_a_refusal_nothing_is_sent_and_late_replies_come_before_the_error(monkeypatch):
     all_sent, refused, outcomes = threading.Barrier(FIRST_LIMIT), threading.Event(), count_outcomes(monkeypatch)
 
     def read_refusal(*args, **options):

@@ -228,7 +228,7 @@ def test_generation_settings_are_sent_under_the_names_that_servers_know():
     }
 
 
-def test_a_text_alone_is_a_string_and_neutral_settings_are_sent_where_asked_for_and_omitted_ones_never():
+def test_text_is_a_string_and_neutral_settings_are_sent_on_request_and_omitted_ones_never():
     plain = body_of(request(TextPart("a"), TextPart("b")))
     assert plain["messages"] == [{"role": "user", "content": "ab"}]
     assert set(plain) == {"model", "messages", "max_completion_tokens", "temperature"}

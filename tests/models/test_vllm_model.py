@@ -133,7 +133,7 @@ def test_an_answer_is_held_by_a_grammar_of_its_own_and_a_free_one_by_none(load):
     assert "uniqueItems" in failure.error
 
 
-def test_why_an_answer_ended_is_read_as_servers_say_it_and_a_refused_prompt_says_what_to_change(load):
+def test_finish_reasons_are_read_as_servers_name_them_and_a_refused_prompt_names_the_remedy(load):
     model = load()
     call, tokens = call_of(model, GREEDY), tokens_of(model, "the cup")
     entries = {

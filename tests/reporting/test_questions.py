@@ -83,7 +83,7 @@ def test_images_and_their_order_are_told_by_the_models_that_lack_them() -> None:
     assert ["first frame" in note for note in made.answers[3].notes] == [False, True]
 
 
-def test_a_difference_is_likely_where_only_the_correction_doubts_it_and_of_few_videos_nothing_is() -> None:
+def test_a_difference_is_likely_if_only_the_correction_doubts_it_and_never_for_few_videos() -> None:
     many = [answering(name, answer, MadeExamples(6)) for name, answer in (("good", "apple, pear"), ("chance", "kiwi"))]
     few = [answering(name, answer, MadeExamples(5)) for name, answer in (("good", "apple, pear"), ("chance", "kiwi"))]
     several = [answering(name, "kiwi", MadeExamples(6)) for name in ("prior", "centre_box")]

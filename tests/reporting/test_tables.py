@@ -119,7 +119,7 @@ def edge(source: str, target: str) -> PropagationEdge:
     return PropagationEdge(source=source, target=target, **usual, **given)  # type: ignore[arg-type]
 
 
-def test_propagation_is_a_row_a_pair_of_tasks_rank_agreement_has_no_diagonal_and_metrics_show_intervals() -> None:
+def test_propagation_has_a_row_for_each_pair_and_rank_agreement_no_diagonal() -> None:
     table = diagnosis.propagation_table(PropagationGraph("m", ("see", "name"), (edge("see", "name"),)))
     assert texts(table) == [["see", "name", "9", "10", "3", "0.800", "0.200", "4", "1", "1", "4"]]
     assert table.rows[0][2].notes == ("[2, 40]",)
@@ -247,7 +247,7 @@ def ranged(name: str, answer: str, low: float, high: float, task: Fruit) -> Scor
     return replace(run, folder=run.folder / task.name, results=run.results.model_copy(update={"metrics": metrics}))
 
 
-def test_models_stand_by_the_mean_of_ranks_that_overlapping_intervals_share_never_by_a_mean_of_metrics() -> None:
+def test_models_are_ordered_by_mean_rank_with_shared_ranks_and_never_by_a_mean_of_metrics() -> None:
     runs = []
     for task in (Fruit(), Seed()):
         runs += [ranged("good", "apple, pear", 0.8, 1.0, task), ranged("close", "apple", 0.5, 0.9, task)]

@@ -73,7 +73,7 @@ def test_a_run_is_read_through_a_link_to_its_folder(project: Path) -> None:
     assert read(link) == 3
 
 
-def test_data_that_moved_beside_the_run_folder_are_known_by_their_hash_whatever_they_are_called(project: Path) -> None:
+def test_data_that_moved_beside_the_run_folder_are_known_by_their_hash(project: Path) -> None:
     shutil.copytree(project / "data/coffee", project / "runs/broken")
     shutil.rmtree(project / "runs/broken/relations")
     shutil.move(project / "data/coffee", project / "runs/set")

@@ -59,9 +59,7 @@ def finished(folder: Path) -> set[str]:
 
 
 @pytest.mark.full
-def test_a_run_killed_twenty_times_with_other_batches_workers_and_processes_ends_as_if_never_killed(
-    dataset: Path, tmp_path: Path
-) -> None:
+def test_a_run_killed_twenty_times_with_changed_settings_ends_as_if_never_killed(dataset: Path, tmp_path: Path) -> None:
     rng = random.Random(0)
     out, asked = tmp_path / "killed", tmp_path / "asked"
     kills, most_lost = 0, 0

@@ -193,7 +193,7 @@ def first_of(data: Path, out: Path, task: str) -> str:
     return next(question.token for question in drawn if question.task.name == task)
 
 
-def test_an_answer_that_the_task_cannot_read_or_of_any_depth_is_refused_in_words_and_not_logged(data, out):
+def test_an_unreadable_or_deeply_nested_answer_is_refused_in_words_and_not_logged(data, out):
     token = first_of(data, out, "grounding")
     with visiting(data, out=out) as visitor:
         body = {"number": 2, "question": token, "answer": {"bboxes": "left of the cup"}, "seconds": 1}

@@ -163,7 +163,7 @@ def test_an_object_that_no_frame_shown_has_a_box_of_is_scored_at_its_own_seconds
     assert metrics_of(EXACT, reference, [late])["T-m_vIoU"] == 0
 
 
-def test_of_several_annotated_boxes_near_a_frame_the_nearest_counts_and_is_met_by_the_frames_time() -> None:
+def test_the_nearest_of_several_annotated_boxes_counts_for_a_frame() -> None:
     example = made_example([cup()])
     reference: Any = example.target["objects"]
     reference[0]["times"] = [3.8, 4.1, 4.2, 8.2]

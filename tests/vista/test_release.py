@@ -26,9 +26,7 @@ def problems(release: VistaRelease) -> list[str]:
     return [str(problem) for problem in release.problems]
 
 
-def test_sets_and_videos_of_every_level_and_type_are_those_of_the_paper_but_for_one_permutation(
-    real_vista: VistaRelease,
-) -> None:
+def test_sets_and_videos_by_level_and_type_equal_the_paper_but_for_one_permutation(real_vista: VistaRelease) -> None:
     (row,) = count_content(real_vista, ()).itertuples()
     assert (row.problem_sets, row.rows, row.entries, row.videos) == (492, 4515, 4494, 4340)
     table = count_content(real_vista, ("environment", "level"))

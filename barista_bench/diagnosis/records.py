@@ -38,7 +38,8 @@ An answer that still agrees claims facts that are not visible.
 """
 
 
-PValues: TypeAlias = Mapping[Level, float]
+PValues: TypeAlias = Mapping[str, float]
+"""P-values after Holm's correction, by level and by the name of a change."""
 
 
 class LevelDiagnosis(LevelEstimates):
@@ -115,6 +116,10 @@ class Diagnosis(Strict):
         return f"{self.model} in {self.task}"
 
     @property
+    def changes(self) -> list[ComparedMeans]:
+        return [*self.views, *self.own]
+
+    @property
     def unread_with_aids(self) -> int:
         """Return the number of unreadable answers with all true aids."""
         return sum(self.unreadable.get(condition_name(true_aids(self.levels)), {}).values())
@@ -175,10 +180,28 @@ def read_diagnoses(folders: Iterable[str | Path]) -> list[Diagnosis]:
 
 
 def adjusted_p_values(diagnoses: Sequence[Diagnosis]) -> list[PValues]:
-    """Return the p-values of each diagnosis after Holm's correction over all levels, tasks and models."""
-    values = [level.p if level.p is not None else 1.0 for each in diagnoses for level in each.levels.values()]
-    adjusted = iter(adjust_p_values(values) if values else ())
-    return [{level: next(adjusted) for level in each.levels} for each in diagnoses]
+    """Return the p-values of each diagnosis after Holm's correction over all tasks and models.
+
+    One correction covers all levels, and another all changes.
+    """
+    levels = _adjust([{name: level.p for name, level in each.levels.items()} for each in diagnoses])
+    changes = _adjust([{each.name: each.change.p for each in diagnosis.changes} for diagnosis in diagnoses])
+    return [{**of_levels, **of_changes} for of_levels, of_changes in zip(levels, changes, strict=True)]
+
+
+def _adjust(tests: Sequence[Mapping[str, float | None]]) -> list[PValues]:
+    adjusted = iter(adjust_p_values([1.0 if p is None else p for each in tests for p in each.values()]))
+    return [{name: next(adjusted) for name in each} for each in tests]
+
+
+def named_causes(diagnosis: Diagnosis, adjusted: PValues) -> list[Level]:
+    """Return the levels that a report names as causes. `adjusted` comes from `adjusted_p_values`."""
+    return [level for level in diagnosis.levels if adjusted[level] < ALPHA]
+
+
+def clear_changes(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
+    """Return the names of the views and own aids that a report says change the score clearly."""
+    return [each.name for each in diagnosis.changes if adjusted[each.name] < ALPHA]
 
 
 def compared_shares(diagnoses: Sequence[Diagnosis]) -> Table:
@@ -236,7 +259,7 @@ def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
 def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     """Return the missing score, its causes, and the effect of hidden evidence. Without a cause, say why."""
     d, found = diagnosis, _missing_sentences(diagnosis)
-    named = [level for level in d.levels if adjusted[level] < ALPHA]
+    named = named_causes(d, adjusted)
     if _misses_nothing(d):
         return " ".join(found)
     if d.is_unread:
@@ -273,7 +296,7 @@ def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> l
     found = [f"Given {_GIVEN[level]}, its score {told.gain.as_change}; {beside}."]
     if told.uptake.value is not None and not diagnosis.is_unread:
         found.append(f"Given false ones, it follows them in {told.uptake.in_words} of its answers.")
-    if adjusted[level] < ALPHA:
+    if level in named_causes(diagnosis, adjusted):
         found.append(f"So {level} {_ARE.get(level, 'are')} a cause, worth {told.share.in_words} of the score.")
     elif told.is_unused and not diagnosis.is_unread:
         found.append(f"It does not use this aid, so {level} may still be a cause.")
@@ -329,7 +352,7 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
         (
             *(d.task, d.model, level, told.share.cell, told.gain.cell, told.inert.cell, told.first.value),
             *(told.last.value, told.uptake.cell, told.examples, adjusted[level]),
-            "cause" if adjusted[level] < ALPHA else "not used" if told.is_unused and not d.is_unread else "",
+            "cause" if level in named_causes(d, adjusted) else "not used" if told.is_unused and not d.is_unread else "",
         )
         for d, adjusted in zip(diagnoses, adjusted_p_values(diagnoses), strict=True)
         for level, told in d.levels.items()

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from barista_bench.diagnosis.estimates import ALPHA, Estimates, believes_any_text, is_unused
 from barista_bench.diagnosis.records import compared_shares
-from tests.diagnosis.batches import batch_estimates, pair_studies
+from tests.diagnosis.batches import batch_estimates, pair_studies, view_studies
 from tests.diagnosis.responders import (
     LEVELS,
     PAIRS,
@@ -43,7 +43,7 @@ from tests.diagnosis.responders import (
     single_cause_pairs,
     study,
     truth,
-    view_study,
+    view_scores,
     views_named,
 )
 
@@ -123,17 +123,17 @@ def _tallies(job: Job) -> list[Tally]:
 
 @cache
 def changes_of(viewer: str) -> dict[str, float]:
-    everything = view_study(VIEWERS[viewer], np.random.default_rng(999_999), 40_000, 10)
-    return {view: float(np.mean([after - before for _, before, after in everything[view]])) for view in VIEWS}
+    everything = view_scores(VIEWERS[viewer], np.random.default_rng(999_999), 40_000, 10)
+    return {view: float((after - before)[has].mean()) for view, (has, before, after) in everything.items()}
 
 
 def views_rows(job: Job) -> list[list[str]]:
     viewer, covered, false, reports = VIEWERS[job.name], Counter[str](), Counter[str](), 0
     wanted = changes_of(job.name)
     unplanted = [view for view in VIEWS if not viewer.lost.get(view)]
-    for rng, videos, per_video, count in job.batches():
-        for _ in range(count):
-            compared, named = views_named(view_study(viewer, rng, videos, per_video))
+    for batch in job.batches():
+        for compared in view_studies(viewer, *batch):
+            named = views_named(compared)
             reports += any(view in named for view in unplanted)
             for each in compared:
                 covered[each.name] += each.change.low - 1e-9 <= wanted[each.name] <= each.change.high + 1e-9

@@ -6,19 +6,24 @@ examples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from barista_bench.aids.levels import Aid, View
 from barista_bench.aids.texts import AidBook
 from barista_bench.core.resampling import SCORE
-from barista_bench.core.task import Example, Scored, Task
+from barista_bench.core.task import Example, Prediction, Scored, Task
 from barista_bench.diagnosis.conditions import Condition, PlannedExample, true_aids
 from barista_bench.diagnosis.estimates import UnitMeans, estimate_of
-from barista_bench.diagnosis.records import ComparedMeans
+from barista_bench.diagnosis.records import ComparedMeans, UsualAnswer
 from barista_bench.runs.score.samples import ScoredSample
+
+MAX_TEXT: Final = 160
+"""Characters of an answer that sentences show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,25 @@ class Answers:
             return float(np.mean(self.each_score(planned, condition)))
         scored = [Scored(asked, sample.prediction) for sample in self.scores(planned, condition)]
         return float(np.mean(self.task.statistics(scored).scores()[self.task.sample_score]))
+
+
+def usual_answer(task: Task, given: Iterable[tuple[Example, str, Prediction | None]]) -> UsualAnswer:
+    """Return the most frequent of some answers, each given as (question, text, parsed answer).
+
+    Answers are the same if their texts are, or if they choose the same letter or the same text of a choice.
+    """
+    counts, answers = Counter[str](), 0
+    for example, text, prediction in given:
+        answers += 1
+        choices = task.choices(example)
+        if choices and prediction is not None:
+            labels = task.answered_choices(prediction)
+            counts.update({", ".join(labels), "; ".join(choices[label] for label in labels)})
+        else:
+            counts[" ".join(text.split())] += 1
+    text, count = counts.most_common(1)[0]
+    printable = "".join(letter for letter in text[:MAX_TEXT] if letter.isprintable())
+    return UsualAnswer(text=printable + "…" * (len(text) > MAX_TEXT), count=count, answers=answers)
 
 
 def compared_views(book: AidBook, answers: Answers) -> list[ComparedMeans]:

@@ -15,17 +15,19 @@ from barista_bench.diagnosis.estimates import (
     gains_of_steps,
     game_metrics,
 )
-from barista_bench.diagnosis.records import Diagnosis, LevelDiagnosis
+from barista_bench.diagnosis.records import ComparedMeans, Diagnosis, LevelDiagnosis
 from tests.diagnosis.responders import (
     LEVELS,
     SETS,
     SETTINGS,
     Responder,
     Study,
+    Viewer,
     diagnosis_of,
     path_scores,
     spread_over,
     study,
+    view_scores,
 )
 
 NO_ERROR = 1e-9
@@ -102,22 +104,35 @@ def estimates_of_rows(values: np.ndarray, bounds: Bounds) -> list[Estimate]:
     """`estimate_of` of each row of (N, 1 + 2V) values."""
     least, greatest = bounds
     videos, point, span = values.shape[1] // 2, values[:, 0], greatest - least
-    others = values[:, 1 : 1 + videos]
-    errors = np.sqrt((videos - 1) / videos * ((others - others.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
-    plain = ~np.isnan(values).any(axis=1) & (errors > NO_ERROR * span)
-    fraction, error = np.clip((point - least) / span, 0, 1)[plain], errors[plain] / span
+    others, has = values[:, 1 : 1 + videos], ~np.isnan(values[:, 1 + videos :])
+    units = has.sum(axis=1, keepdims=True)
+    means = np.where(has, others, 0).sum(axis=1, keepdims=True) / units
+    errors = np.sqrt((units[:, 0] - 1) / units[:, 0] * (np.where(has, others - means, 0) ** 2).sum(axis=1))
+    plain = ~np.isnan(values[:, : 1 + videos]).any(axis=1) & (units[:, 0] > 1) & (errors > NO_ERROR * span)
+    fraction, error, free = np.clip((point - least) / span, 0, 1)[plain], errors[plain] / span, units[plain, 0] - 1
     tail = (1 - LEVEL) / 2
-    trials = fraction * (1 - fraction) / error**2 * (ndtri(1 - tail) / stdtrit(videos - 1, (1 + LEVEL) / 2)) ** 2
+    trials = fraction * (1 - fraction) / error**2 * (ndtri(1 - tail) / stdtrit(free, (1 + LEVEL) / 2)) ** 2
     hits, misses = trials * fraction, trials * (1 - fraction)
     low = np.where(hits > 0, betaincinv(np.maximum(hits, NO_ERROR), misses + 1, tail), 0)
     high = np.where(misses > 0, betaincinv(hits + 1, np.maximum(misses, NO_ERROR), 1 - tail), 1)
-    ps = 2 * stdtr(videos - 1, -np.abs(point[plain]) / errors[plain])
+    ps = 2 * stdtr(free, -np.abs(point[plain]) / errors[plain])
     points = point[plain]
     ends = np.minimum(least + span * low, points), np.maximum(least + span * high, points)
     vectorised = (
         Estimate.model_construct(value=v, low=a, high=b, p=p) for v, a, b, p in zip(points, *ends, ps, strict=True)
     )
     return [next(vectorised) if known else estimate_of(row, bounds) for known, row in zip(plain, values, strict=True)]
+
+
+def view_studies(
+    viewer: Viewer, rng: np.random.Generator, videos: int, per_video: int, count: int
+) -> Iterator[list[ComparedMeans]]:
+    """The compared views of `count` studies, with only their changes."""
+    made = view_scores(viewer, rng, count * videos, per_video)
+    rows = {view: ratio_rows(has * (after - before), has, count, videos) for view, (has, before, after) in made.items()}
+    changes = {view: estimates_of_rows(values, DIFFERENCE) for view, values in rows.items()}
+    for place in range(count):
+        yield [ComparedMeans.model_construct(name=view, change=each[place]) for view, each in changes.items()]
 
 
 def pair_studies(

@@ -33,7 +33,6 @@ from barista_bench.diagnosis.records import (
     named_causes,
 )
 from barista_bench.diagnosis.single_causes import single_causes
-from barista_bench.diagnosis.views import compare_scores
 
 LEVELS = ("objects", "states", "relations")
 _ORDERS = np.array(list(permutations(range(3))))
@@ -159,7 +158,7 @@ def study(
         follows, sound = uses[level] | believes, ~others & ~tired
         return (follows & sound).astype(float), (~follows & sound & ~latent[level]).astype(float)
 
-    units = tuple(f"v{video:04}" for video in range(videos) for _ in range(per_video))
+    units = tuple(np.arange(videos).astype("<U8").repeat(per_video).tolist())
     true = {told: answer(told, "true") for told in SETS}
     inert = {told: answer(told, "inert") if told else true[told] for told in SETS}
     false = {level: to_false(level) for level in LEVELS}
@@ -194,10 +193,10 @@ VIEWERS = {
 }
 
 
-def view_study(
+def view_scores(
     viewer: Viewer, rng: np.random.Generator, videos: int, per_video: int
-) -> dict[str, list[tuple[str, float, float]]]:
-    """The unit, the plain score and the score in the view of each example that has the view.
+) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Whether each example has the view, its plain score and its score in the view, each (E,).
 
     The evidence of one example in five cannot be hidden. Half of the references change in a mirror.
     """
@@ -211,11 +210,7 @@ def view_study(
 
     plain, hidden, changes = scores(0), rng.random(count) < 0.8, rng.random(count) < 0.5
     has = dict(zip(VIEWS, (hidden, hidden, np.ones(count, bool), changes, ~changes), strict=True))
-    viewed = {view: scores(viewer.lost.get(view, 0)) for view in VIEWS}
-    return {
-        view: [(f"v{at // per_video:04}", plain[at], viewed[view][at]) for at in np.flatnonzero(has[view])]
-        for view in VIEWS
-    }
+    return {view: (has[view], plain, scores(viewer.lost.get(view, 0))) for view in VIEWS}
 
 
 PAIRS = {
@@ -231,7 +226,7 @@ PAIRS = {
 
 def truth(responder: Responder, examples: int = 400_000) -> dict[str, float]:
     """The estimands, by Monte Carlo."""
-    made = study(responder, np.random.default_rng(999_999), examples // 10, 10)
+    made = study(responder, np.random.default_rng(999_999), examples // 10, 10, repeated=False)
     true, inert = ({told: scores.mean() for told, scores in game.items()} for game in (made.true, made.inert))
     values = {"plain": true[SETS[0]], "remainder": 1 - true[SETS[-1]], "text": inert[SETS[-1]] - inert[SETS[0]]}
     for level in LEVELS:
@@ -283,10 +278,10 @@ def levels_named(estimates: Estimates) -> set[str]:
     return set(named_causes(diagnosis, *adjusted_p_values([diagnosis])))
 
 
-def views_named(views: Mapping[str, list[tuple[str, float, float]]]) -> tuple[list[ComparedMeans], set[str]]:
-    """The compared views of a `view_study`, and the names of those that a report says change the score."""
-    diagnosis = diagnosis_of(levels={}, views=[compare_scores(view, rows) for view, rows in views.items()])
-    return diagnosis.views, set(clear_changes(diagnosis, *adjusted_p_values([diagnosis])))
+def views_named(views: list[ComparedMeans]) -> set[str]:
+    """The names of the views that a report says change the score clearly."""
+    diagnosis = diagnosis_of(levels={}, views=views)
+    return set(clear_changes(diagnosis, *adjusted_p_values([diagnosis])))
 
 
 def diagnosis_of(**values: object) -> Diagnosis:

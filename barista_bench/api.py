@@ -315,7 +315,7 @@ def compare(
 ) -> pd.DataFrame:
     """Compare every pair of models task by task. The frame has one row per pair and the fields of `stats.Comparison`.
 
-    The plain run of a diagnosis is left out if another run of the model has its examples, as in `barista-bench compare`.
+    The plain run of a diagnosis is left out if another run of the model has its examples, as in the command.
 
     Args:
         runs: run folders (or folders that contain run folders), scored runs or evaluations.

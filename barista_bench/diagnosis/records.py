@@ -31,8 +31,6 @@ from barista_bench.tables import Table, Value, number_columns, text_columns, wor
 DIAGNOSIS_FILE: Final = "diagnosis.json"
 NOTHING_MISSING: Final = 0.995
 """Score above which too little is missing to look for a cause."""
-EVERYWHERE: Final = 0.9
-"""Share of answers from which on an answer counts as the answer to nearly all questions."""
 CLAIMING: Final = ("grounding", "hand_object", "relations")
 """Tasks whose truth changes if the evidence is hidden.
 
@@ -73,17 +71,12 @@ class ComparedMeans(Strict):
     change: Estimate
 
 
-class UsualAnswer(Strict):
-    """The most frequent answer without aids, and in how many of the `answers` the model gives it."""
+class SameAnswer(Strict):
+    """The answer to nearly all questions without aids: `count` of all `answers`."""
 
     text: Line
     count: int
     answers: int
-
-    @property
-    def is_everywhere(self) -> bool:
-        """Whether the model gives nearly all questions this answer, so that it hardly looks at a question."""
-        return self.answers > 1 and self.count >= EVERYWHERE * self.answers
 
 
 class Diagnosis(Strict):
@@ -92,6 +85,7 @@ class Diagnosis(Strict):
     Args:
         metric: the task's primary metric. All scores are values of this metric, except in `views` and `own`.
         sample_metric: the metric of a single example, of which `views` and `own` are means.
+        same_answer: the answer to nearly all questions, if there is one. No level explains the errors of such a model.
         by_words: whether the metric only compares words. Aids supply such words.
         asked: the levels about which the task asks. Empty if it asks for a conclusion.
         left_out: maps each reason to the number of examples that all conditions leave out.
@@ -107,7 +101,7 @@ class Diagnosis(Strict):
     model: Line
     metric: Line
     sample_metric: Line = "score"
-    usual_answer: UsualAnswer | None = None
+    same_answer: SameAnswer | None = None
     by_words: bool
     design: Design
     asked: list[Level]
@@ -146,12 +140,6 @@ class Diagnosis(Strict):
     def is_unread(self) -> bool:
         """Whether most answers with all true aids are unreadable. Then the aids show nothing about levels."""
         return 2 * self.unread_with_aids > self.examples * self.repetitions
-
-    @property
-    def same_answer(self) -> UsualAnswer | None:
-        """Return the answer that the model gives to nearly all questions, if there is one."""
-        usual = self.usual_answer
-        return usual if usual is not None and usual.is_everywhere else None
 
     @property
     def remainder_name(self) -> str:

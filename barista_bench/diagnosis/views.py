@@ -6,6 +6,7 @@ examples.
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ from barista_bench.core.resampling import SCORE
 from barista_bench.core.task import Example, Prediction, Scored, Task
 from barista_bench.diagnosis.conditions import Condition, PlannedExample, true_aids
 from barista_bench.diagnosis.estimates import UnitMeans, estimate_of
-from barista_bench.diagnosis.records import ComparedMeans, UsualAnswer
+from barista_bench.diagnosis.records import ComparedMeans, SameAnswer
 from barista_bench.runs.score.samples import ScoredSample
 
+NEARLY_ALL: Final = 0.9
 MAX_TEXT: Final = 160
 """Characters of an answer that sentences show."""
 
@@ -49,23 +51,23 @@ class Answers:
         return float(np.mean(self.task.statistics(scored).scores()[self.task.sample_score]))
 
 
-def usual_answer(task: Task, given: Iterable[tuple[Example, str, Prediction | None]]) -> UsualAnswer:
-    """Return the most frequent of some answers, each given as (question, text, parsed answer).
+def same_answer(task: Task, given: Iterable[tuple[Example, str, Prediction | None]]) -> SameAnswer | None:
+    """Return the answer to nearly all questions, if there is one. Answers are (question, text, parsed answer).
 
     Answers are the same if their texts are, or if they choose the same letter or the same text of a choice.
     """
-    counts, answers = Counter[str](), 0
+    counts, given = Counter[str](), list(given)
     for example, text, prediction in given:
-        answers += 1
-        choices = task.choices(example)
-        if choices and prediction is not None:
+        if (choices := task.choices(example)) and prediction is not None:
             labels = task.answered_choices(prediction)
             counts.update({", ".join(labels), "; ".join(choices[label] for label in labels)})
         else:
             counts[" ".join(text.split())] += 1
-    text, count = counts.most_common(1)[0]
-    printable = "".join(letter for letter in text[:MAX_TEXT] if letter.isprintable())
-    return UsualAnswer(text=printable + "…" * (len(text) > MAX_TEXT), count=count, answers=answers)
+    ((text, count),) = counts.most_common(1)
+    if len(given) < 2 or count < NEARLY_ALL * len(given):
+        return None
+    printable = "".join(letter for letter in text if letter.isprintable())
+    return SameAnswer(text=textwrap.shorten(printable, MAX_TEXT, placeholder=" …"), count=count, answers=len(given))
 
 
 def compared_views(book: AidBook, answers: Answers) -> list[ComparedMeans]:

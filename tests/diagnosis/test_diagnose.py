@@ -17,7 +17,7 @@ from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.dataset import open_examples
 from barista_bench.diagnosis.conditions import default_design, ids_by_condition, plan
 from barista_bench.diagnosis.records import (
-    UsualAnswer,
+    SameAnswer,
     adjusted_p_values,
     compared_shares,
     finding_sentences,
@@ -25,7 +25,7 @@ from barista_bench.diagnosis.records import (
     read_diagnoses,
 )
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose, plan_tasks
-from barista_bench.diagnosis.views import usual_answer
+from barista_bench.diagnosis.views import same_answer
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import check_model
 from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
@@ -105,7 +105,7 @@ def test_a_model_that_gives_one_answer_to_all_questions_is_said_to_do_so_first(
     monkeypatch.setattr(runner, "load_model", lambda *_: reader)
     (found,) = diagnose(config)
     (adjusted,) = adjusted_p_values([found])
-    assert found.usual_answer == UsualAnswer(text="[ ]", count=LIMIT, answers=LIMIT)
+    assert found.same_answer == SameAnswer(text="[ ]", count=LIMIT, answers=LIMIT)
     sentence = f"the same answer to {LIMIT} of {LIMIT} questions: \u201c[ ]\u201d"
     assert sentence in finding_sentences(found, adjusted)[0]
     assert headline_sentence(found, adjusted).startswith(finding_sentences(found, adjusted)[0])
@@ -122,7 +122,7 @@ def test_an_answer_is_the_same_if_its_text_or_its_letter_is(aids_of: Aids, name:
         for each, letter in zip(asked, letters, strict=True)
     ]
     text = task.choices(asked[0])[letters[0]] if name == "text" else "A"
-    assert usual_answer(task, given) == UsualAnswer(text=text, count=len(places), answers=len(places))
+    assert same_answer(task, given) == SameAnswer(text=text, count=len(places), answers=len(places))
 
 
 @pytest.mark.full

@@ -315,6 +315,8 @@ def compare(
 ) -> pd.DataFrame:
     """Compare every pair of models task by task. The frame has one row per pair and the fields of `stats.Comparison`.
 
+    The plain run of a diagnosis is left out if another run of the model has its examples, as in the command.
+
     Args:
         runs: run folders (or folders that contain run folders), scored runs or evaluations.
         permutations: maximum number of permutations of the test.
@@ -323,13 +325,16 @@ def compare(
     Raises:
         DataError: no two runs have the same task, or two runs of a task have different examples.
     """
+    from barista_bench.reporting.aided import find_diagnoses
+
     scored: list[ScoredRun] = []
     for item in runs:
         if isinstance(item, ScoredRun):
             scored.append(item)
         else:
             scored += item.runs if isinstance(item, Evaluation) else load_results(item).runs
-    return comparison_table(compare_runs(scored, permutations=permutations, level=level))
+    shown, _ = find_diagnoses(scored)
+    return comparison_table(compare_runs(shown, permutations=permutations, level=level))
 
 
 def is_aided_condition(run: Path) -> bool:

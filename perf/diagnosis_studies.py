@@ -7,16 +7,19 @@ Carlo of the same generator. Prints one Markdown row a setting and number of vid
     python perf/diagnosis_studies.py --of views       # or models, causes
 
 `share`, `gain`, `uptake`, `remainder`, `text`, `change`: the worst coverage of the 95% intervals over the levels or
-views. `false cause`: reports that name a level without a planted fault. `false change`: the highest rate, over the
-views that change nothing, of intervals without zero. `false difference`: comparisons of two models that name a level in
+views. `false cause`: reports that name a level without a planted fault. `worst view`, `views`: intervals without zero
+of the views that change nothing, the highest rate and the mean. `false change`: reports that say that such a view
+changes the score clearly. `false difference`: comparisons of two models that name a level in
 which they do not differ. `found`: planted levels that are named. `any text`, `believes`: reports that say so.
 """
 
 import argparse
 import sys
+import zlib
 from collections import Counter
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from multiprocessing import Pool
 from pathlib import Path
 from typing import NamedTuple
@@ -25,10 +28,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from barista_bench.core.statistics import adjust_p_values
-from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p_value, is_unused
+from barista_bench.diagnosis.estimates import ALPHA, Estimates, believes_any_text, is_unused
 from barista_bench.diagnosis.records import compared_shares
-from barista_bench.diagnosis.views import compare_scores
+from tests.diagnosis.batches import batch_estimates, pair_studies, view_studies
 from tests.diagnosis.responders import (
     LEVELS,
     PAIRS,
@@ -37,12 +39,12 @@ from tests.diagnosis.responders import (
     VIEWS,
     Responder,
     as_values,
-    estimated,
-    named_causes,
-    pair_study,
+    levels_named,
+    single_cause_pairs,
     study,
     truth,
-    view_study,
+    view_scores,
+    views_named,
 )
 
 KINDS = ("share", "gain", "uptake", "remainder", "text", "plain")
@@ -56,8 +58,11 @@ class Job(NamedTuple):
     per_video: int
     studies: int
 
-    def rngs(self) -> list[np.random.Generator]:
-        return [np.random.default_rng([seed, self.videos]) for seed in range(self.studies)]
+    def batches(self) -> Iterator[tuple[np.random.Generator, int, int, int]]:
+        """A random generator, the videos, the examples of a video, and the number of studies, at most 50."""
+        for start in range(0, self.studies, 50):
+            rng = np.random.default_rng([start, self.videos, zlib.crc32(self.name.encode())])
+            yield rng, self.videos, self.per_video, min(50, self.studies - start)
 
 
 def planted_levels(responder: Responder) -> set[str]:
@@ -70,83 +75,116 @@ def truth_of(name: str) -> dict[str, float]:
     return truth(SETTINGS[name])
 
 
-def levels_row(design: str, job: Job) -> list[str]:
-    responder, wanted = SETTINGS[job.name], truth_of(job.name)
-    covered, known, counts = Counter[str](), Counter[str](), Counter[str]()
-    planted = planted_levels(responder)
-    for rng in job.rngs():
-        estimates = estimated(study(responder, rng, job.videos, job.per_video), design, rng)
+def levels_rows(job: Job) -> list[list[str]]:
+    return [tally.row(job) for tally in _tallies(job)]
+
+
+@dataclass
+class Tally:
+    """What the studies of a responder found by one design."""
+
+    design: str
+    covered: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, estimates: Estimates, wanted: Mapping[str, float], planted: set[str]) -> None:
         for key, estimate in as_values(estimates).items():
             if estimate.low is not None:
-                known[key] += 1
-                covered[key] += estimate.low - 1e-9 <= wanted[key] <= estimate.high + 1e-9
-        adjusted = adjust_p_values([cause_p_value(estimates.levels[level]) for level in LEVELS])
-        named = {level for level, p in zip(LEVELS, adjusted, strict=True) if p < ALPHA}
-        counts["false"] += bool(named - planted)
-        counts["found"] += len(named & planted)
-        counts["text"] += estimates.text.p is not None and estimates.text.p < ALPHA
-        counts["believes"] += believes_any_text(estimates)
-        counts["unused"] += is_unused(estimates.levels["objects"])
-    cells = []
-    for kind in KINDS:
-        rates = [covered[key] / known[key] for key in wanted if key.split()[0] == kind and known[key]]
-        cells.append(f"{min(rates):.3f}" if rates else "-")
-    found = f"{counts['found'] / job.studies / len(planted):.2f}" if planted else "-"
-    tail = (counts[each] / job.studies for each in ("text", "believes", "unused"))
-    return [*cells, f"{counts['false'] / job.studies:.3f}", found, *(f"{rate:.3f}" for rate in tail)]
+                self.known[key] += 1
+                self.covered[key] += estimate.low - 1e-9 <= wanted[key] <= estimate.high + 1e-9
+        named = levels_named(estimates)
+        self.counts["false"] += bool(named - planted)
+        self.counts["found"] += len(named & planted)
+        self.counts["text"] += estimates.text.p is not None and estimates.text.p < ALPHA
+        self.counts["believes"] += believes_any_text(estimates)
+        self.counts["unused"] += is_unused(estimates.levels["objects"])
+
+    def row(self, job: Job) -> list[str]:
+        planted, cells = planted_levels(SETTINGS[job.name]), []
+        for kind in KINDS:
+            rates = [self.covered[key] / self.known[key] for key in self.known if key.split()[0] == kind]
+            cells.append(f"{min(rates):.3f}" if rates else "-")
+        found = f"{self.counts['found'] / job.studies / len(planted):.2f}" if planted else "-"
+        false, *tail = (f"{self.counts[each] / job.studies:.3f}" for each in ("false", "text", "believes", "unused"))
+        return [self.design, *cells, false, found, *tail]
 
 
-def views_row(job: Job) -> list[str]:
-    viewer, covered, false = VIEWERS[job.name], Counter[str](), Counter[str]()
-    everything = view_study(viewer, np.random.default_rng(999_999), 40_000, 10)
-    wanted = {view: float(np.mean([after - before for _, before, after in everything[view]])) for view in VIEWS}
-    for rng in job.rngs():
-        for view, rows in view_study(viewer, rng, job.videos, job.per_video).items():
-            change = compare_scores(view, rows).change
-            covered[view] += change.low - 1e-9 <= wanted[view] <= change.high + 1e-9
-            false[view] += not change.low - 1e-9 <= 0 <= change.high + 1e-9
-    rates = [false[view] / job.studies for view in VIEWS if not viewer.lost.get(view)]
-    return [f"{min(covered.values()) / job.studies:.3f}", f"{max(rates):.3f}" if rates else "-"]
+def _tallies(job: Job) -> list[Tally]:
+    """Both designs read the same answers."""
+    responder, wanted = SETTINGS[job.name], truth_of(job.name)
+    tallies, planted = [Tally("paths"), Tally("full")], planted_levels(responder)
+    for batch in job.batches():
+        for by_design in batch_estimates(responder, *batch):
+            for tally, estimates in zip(tallies, by_design, strict=True):
+                tally.add(estimates, wanted, planted)
+    return tallies
 
 
-def models_row(job: Job) -> list[str]:
+@cache
+def changes_of(viewer: str) -> dict[str, float]:
+    everything = view_scores(VIEWERS[viewer], np.random.default_rng(999_999), 40_000, 10)
+    return {view: float((after - before)[has].mean()) for view, (has, before, after) in everything.items()}
+
+
+def views_rows(job: Job) -> list[list[str]]:
+    viewer, covered, false, reports = VIEWERS[job.name], Counter[str](), Counter[str](), 0
+    wanted = changes_of(job.name)
+    unplanted = [view for view in VIEWS if not viewer.lost.get(view)]
+    for batch in job.batches():
+        for compared in view_studies(viewer, *batch):
+            named = views_named(compared)
+            reports += any(view in named for view in unplanted)
+            for each in compared:
+                covered[each.name] += each.change.low - 1e-9 <= wanted[each.name] <= each.change.high + 1e-9
+                false[each.name] += not each.change.low - 1e-9 <= 0 <= each.change.high + 1e-9
+    rates = [false[view] / job.studies for view in unplanted]
+    ends = [f"{max(rates):.3f}", f"{np.mean(rates):.3f}", f"{reports / job.studies:.3f}"] if rates else ["-"] * 3
+    return [[f"{min(covered.values()) / job.studies:.3f}", *ends]]
+
+
+def models_rows(job: Job) -> list[list[str]]:
     names = PAIRS[job.name]
     first, second = (SETTINGS[name] for name in names)
     wanted = {level: truth_of(names[0])[f"share {level}"] - truth_of(names[1])[f"share {level}"] for level in LEVELS}
     planted = planted_levels(first) | planted_levels(second) if names[0] != names[1] else set[str]()
     covered, counts = Counter[str](), Counter[str]()
-    for rng in job.rngs():
-        named = set()
-        for _, level, _, _, cell, p in compared_shares(pair_study(names, rng, job.videos, job.per_video)).values:
-            covered[level] += cell.low - 1e-9 <= wanted[level] <= cell.high + 1e-9
-            named |= {level} if p < ALPHA else set()
-        counts["false"] += bool(named - planted)
-        counts["found"] += len(named & planted)
+    for batch in job.batches():
+        for diagnoses in pair_studies(names, *batch):
+            named = set()
+            for _, level, _, _, cell, p in compared_shares(diagnoses).values:
+                covered[level] += cell.low - 1e-9 <= wanted[level] <= cell.high + 1e-9
+                named |= {level} if p < ALPHA else set()
+            counts["false"] += bool(named - planted)
+            counts["found"] += len(named & planted)
     found = f"{counts['found'] / job.studies / len(planted):.2f}" if planted else "-"
-    return [f"{min(covered.values()) / job.studies:.3f}", f"{counts['false'] / job.studies:.3f}", found]
+    return [[f"{min(covered.values()) / job.studies:.3f}", f"{counts['false'] / job.studies:.3f}", found]]
 
 
-def causes_row(job: Job) -> list[str]:
+def causes_rows(job: Job) -> list[list[str]]:
     rates, shown, named, right, within = [], 0, 0, 0, 0
-    for rng in job.rngs():
-        rate, pairs = named_causes(study(SETTINGS[job.name], rng, job.videos, job.per_video))
-        rates.append(np.nan if rate is None else rate)
-        shown += bool(pairs)
-        named += len(pairs)
-        right += sum(cause == faults for cause, faults in pairs)
-        within += sum(faults <= cause for cause, faults in pairs)
+    for rng, videos, per_video, count in job.batches():
+        for _ in range(count):
+            rate, pairs = single_cause_pairs(study(SETTINGS[job.name], rng, videos, per_video))
+            rates.append(np.nan if rate is None else rate)
+            shown += bool(pairs)
+            named += len(pairs)
+            right += sum(cause == faults for cause, faults in pairs)
+            within += sum(faults <= cause for cause, faults in pairs)
     ratios = [f"{count / max(named, 1):.3f}" for count in (right, within)]
-    return [f"{np.nanmean(rates):.3f}", f"{shown / job.studies:.2f}", f"{named / job.studies:.1f}", *ratios]
+    return [[f"{np.nanmean(rates):.3f}", f"{shown / job.studies:.2f}", f"{named / job.studies:.1f}", *ratios]]
 
 
-LEVEL_HEADS = (*KINDS, "false cause", "found", "any text", "believes", "objects unused")
-STUDIES: dict[str, tuple[Callable[[Job], list[str]], tuple[str, ...], tuple[str, ...]]] = {
-    "paths": (partial(levels_row, "paths"), tuple(SETTINGS), LEVEL_HEADS),
-    "full": (partial(levels_row, "full"), tuple(SETTINGS), LEVEL_HEADS),
-    "views": (views_row, tuple(VIEWERS), ("change", "false change")),
-    "models": (models_row, tuple(PAIRS), ("share", "false difference", "found")),
+STUDIES: dict[str, tuple[Callable[[Job], list[list[str]]], tuple[str, ...], tuple[str, ...]]] = {
+    "levels": (
+        levels_rows,
+        tuple(SETTINGS),
+        ("design", *KINDS, "false cause", "found", "any text", "believes", "objects unused"),
+    ),
+    "views": (views_rows, tuple(VIEWERS), ("change", "worst view", "views", "false change")),
+    "models": (models_rows, tuple(PAIRS), ("share", "false difference", "found")),
     "causes": (
-        causes_row,
+        causes_rows,
         tuple(SETTINGS),
         ("false rate", "reports with causes", "named in a report", "exactly the fault", "includes it"),
     ),
@@ -155,14 +193,16 @@ STUDIES: dict[str, tuple[Callable[[Job], list[str]], tuple[str, ...], tuple[str,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--of", choices=STUDIES, default="paths", help="a design, views, pairs of models, or causes")
+    parser.add_argument(
+        "--of", choices=STUDIES, default="levels", help="levels (by both designs) or another comparison"
+    )
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--per-video", type=int, default=6)
     parser.add_argument("--videos", type=int, nargs="*", default=[10, 20, 60, 185])
     parser.add_argument("--settings", nargs="*", help="by default all")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    row, settings, heads = STUDIES[given.of]
+    rows, settings, heads = STUDIES[given.of]
     jobs = [
         Job(name, videos, given.per_video, given.studies)
         for name in given.settings or settings
@@ -170,8 +210,9 @@ def main() -> None:
     ]
     print(f"| setting | videos | {' | '.join(heads)} |\n|{'---|' * (len(heads) + 2)}", flush=True)
     with Pool(given.processes) as pool:
-        for job, cells in zip(jobs, pool.imap(row, jobs), strict=True):
-            print(f"| {job.name} | {job.videos} | {' | '.join(cells)} |", flush=True)
+        for job, of_job in zip(jobs, pool.imap(rows, jobs), strict=True):
+            for cells in of_job:
+                print(f"| {job.name} | {job.videos} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -163,12 +163,10 @@ def interval_weights(count: int, rows: range | None = None) -> Floats:
 
     The first row takes all V units. The next V rows leave out one unit each, and the last V rows take one unit each.
     """
-    rows = range(1 + 2 * count) if rows is None else rows
-    weights = np.zeros((len(rows), count))
-    for place, row in enumerate(rows):
-        weights[place] = row <= count
-        if row:
-            weights[place, (row - 1) % count] = row > count
+    every = np.array(range(1 + 2 * count) if rows is None else rows)
+    weights = np.repeat(every[:, np.newaxis] <= count, count, axis=1).astype(np.float64)
+    (places,) = np.nonzero(every)
+    weights[places, (every[places] - 1) % count] = every[places] > count
     return weights
 
 

@@ -190,7 +190,7 @@ class PathScores:
     inert: Floats
 
 
-def _steps(scores: Floats, position: NDArray[np.int64]) -> Floats:
+def gains_of_steps(scores: Floats, position: NDArray[np.int64]) -> Floats:
     """Return the gain of each level at its position (E, K). The gain is zero if the example has no such aid."""
     gains = np.diff(scores, axis=1)
     return np.where(position >= 0, np.take_along_axis(gains, np.maximum(position, 0), axis=1), 0.0)
@@ -199,7 +199,7 @@ def _steps(scores: Floats, position: NDArray[np.int64]) -> Floats:
 def path_metrics(scores: PathScores) -> dict[str, Floats]:
     """Return the values of the design `paths` by name: `gain objects`, `plain`, ..."""
     means, position = UnitMeans(scores.units), scores.position
-    gains, inert_gains = _steps(scores.true, position), _steps(scores.inert, position)
+    gains, inert_gains = gains_of_steps(scores.true, position), gains_of_steps(scores.inert, position)
     told = position >= 0
     last_place = told.sum(axis=1, keepdims=True) - 1
     metrics = {"plain": means.mean(scores.true[:, 0]), "all": means.mean(scores.true[:, -1])}

@@ -26,7 +26,7 @@ from barista_bench.diagnosis.estimates import (
 )
 from barista_bench.files.reading import Line, Strict, read_model
 from barista_bench.files.writing import write_whole
-from barista_bench.tables import Table, Value, number_columns, text_columns
+from barista_bench.tables import Table, Value, number_columns, text_columns, words
 
 DIAGNOSIS_FILE: Final = "diagnosis.json"
 NOTHING_MISSING: Final = 0.995
@@ -38,7 +38,8 @@ An answer that still agrees claims facts that are not visible.
 """
 
 
-PValues: TypeAlias = Mapping[Level, float]
+PValues: TypeAlias = Mapping[str, float]
+"""P-values after Holm's correction, by level and by the name of a change."""
 
 
 class LevelDiagnosis(LevelEstimates):
@@ -70,11 +71,21 @@ class ComparedMeans(Strict):
     change: Estimate
 
 
+class SameAnswer(Strict):
+    """The answer to nearly all questions without aids: `count` of all `answers`."""
+
+    text: Line
+    count: int
+    answers: int
+
+
 class Diagnosis(Strict):
     """The diagnosis of one model in one task.
 
     Args:
-        metric: the task's primary metric. All scores are values of this metric.
+        metric: the task's primary metric. All scores are values of this metric, except in `views` and `own`.
+        sample_metric: the metric of a single example, of which `views` and `own` are means.
+        same_answer: the answer to nearly all questions, if there is one. No level explains the errors of such a model.
         by_words: whether the metric only compares words. Aids supply such words.
         asked: the levels about which the task asks. Empty if it asks for a conclusion.
         left_out: maps each reason to the number of examples that all conditions leave out.
@@ -89,6 +100,8 @@ class Diagnosis(Strict):
     task: Line
     model: Line
     metric: Line
+    sample_metric: Line = "score"
+    same_answer: SameAnswer | None = None
     by_words: bool
     design: Design
     asked: list[Level]
@@ -113,6 +126,10 @@ class Diagnosis(Strict):
     @property
     def subject(self) -> str:
         return f"{self.model} in {self.task}"
+
+    @property
+    def changes(self) -> list[ComparedMeans]:
+        return [*self.views, *self.own]
 
     @property
     def unread_with_aids(self) -> int:
@@ -175,10 +192,28 @@ def read_diagnoses(folders: Iterable[str | Path]) -> list[Diagnosis]:
 
 
 def adjusted_p_values(diagnoses: Sequence[Diagnosis]) -> list[PValues]:
-    """Return the p-values of each diagnosis after Holm's correction over all levels, tasks and models."""
-    values = [level.p if level.p is not None else 1.0 for each in diagnoses for level in each.levels.values()]
-    adjusted = iter(adjust_p_values(values) if values else ())
-    return [{level: next(adjusted) for level in each.levels} for each in diagnoses]
+    """Return the p-values of each diagnosis after Holm's correction over all tasks and models.
+
+    One correction covers all levels, and another all changes.
+    """
+    levels = _adjust([{name: level.p for name, level in each.levels.items()} for each in diagnoses])
+    changes = _adjust([{each.name: each.change.p for each in diagnosis.changes} for diagnosis in diagnoses])
+    return [{**of_levels, **of_changes} for of_levels, of_changes in zip(levels, changes, strict=True)]
+
+
+def _adjust(tests: Sequence[Mapping[str, float | None]]) -> list[PValues]:
+    adjusted = iter(adjust_p_values([1.0 if p is None else p for each in tests for p in each.values()]))
+    return [{name: next(adjusted) for name in each} for each in tests]
+
+
+def named_causes(diagnosis: Diagnosis, adjusted: PValues) -> list[Level]:
+    """Return the levels that a report names as causes. `adjusted` comes from `adjusted_p_values`."""
+    return [level for level in diagnosis.levels if adjusted[level] < ALPHA]
+
+
+def clear_changes(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
+    """Return the names of the views and own aids that a report says change the score clearly."""
+    return [each.name for each in diagnosis.changes if adjusted[each.name] < ALPHA]
 
 
 def compared_shares(diagnoses: Sequence[Diagnosis]) -> Table:
@@ -223,20 +258,24 @@ def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
         found += _level_sentences(d, level, adjusted)
     if d.text.p is not None and d.text.p < ALPHA:
         kind = "believes any addition" if d.believes_any_text else "is affected by any addition"
-        found.append(f"It {kind}: given facts that the question does not need, its score {d.text.as_change}.")
+        found.append(
+            f"It {kind}: given facts that the question does not need, its {words(d.metric)} {d.text.as_change}."
+        )
     if d.unreadable:
         counts = ", ".join(f"{name} {sum(statuses.values())}" for name, statuses in d.unreadable.items())
         found.append(f"Answers that cannot be read, and count as wrong, by condition: {counts}.")
-    found += _compared_sentences(d)
+    found += _compared_sentences(d, adjusted)
     if d.remainder.value is not None and not d.is_unread:
-        found.append(f"With all aids, {d.remainder.in_words} is still missing: {d.remainder_name}.")
+        found.append(
+            f"With all aids, {d.remainder.in_words} of {words(d.metric)} is still missing: {d.remainder_name}."
+        )
     return found
 
 
 def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     """Return the missing score, its causes, and the effect of hidden evidence. Without a cause, say why."""
     d, found = diagnosis, _missing_sentences(diagnosis)
-    named = [level for level in d.levels if adjusted[level] < ALPHA]
+    named = named_causes(d, adjusted)
     if _misses_nothing(d):
         return " ".join(found)
     if d.is_unread:
@@ -246,12 +285,14 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     elif named:
         found += [sentence for level in named for sentence in _level_sentences(d, level, adjusted)]
     elif d.text.p is not None and d.text.p < ALPHA and d.text.high is not None and d.text.high < 0:
-        what = f"Given any facts in addition, even ones that the question does not need, its score {d.text.as_change}."
-        found += [what, "So the aids do not show which level it gets wrong."]
+        what = "Given any facts in addition, even ones that the question does not need"
+        found += [f"{what}, its {words(d.metric)} {d.text.as_change}.", _SHOWS_NO_LEVEL]
+    elif d.same_answer:
+        found.append(_SHOWS_NO_LEVEL)
     else:
         largest = max(d.levels, key=lambda level: abs(d.levels[level].share.value or 0.0))
         found += ["No level is a clear cause.", *_level_sentences(d, largest, adjusted)]
-    return " ".join([*found, *(each for each in _compared_sentences(d) if "painted over" in each)])
+    return " ".join([*found, *(each for each in _compared_sentences(d, adjusted) if "painted over" in each)])
 
 
 def _misses_nothing(diagnosis: Diagnosis) -> bool:
@@ -259,10 +300,14 @@ def _misses_nothing(diagnosis: Diagnosis) -> bool:
 
 
 def _missing_sentences(diagnosis: Diagnosis) -> list[str]:
-    if diagnosis.plain.value is None:
-        return []
-    what = " by word overlap" if diagnosis.by_words else ""
-    return [f"{diagnosis.model} misses {format_short(1 - diagnosis.plain.value)} of {diagnosis.task}{what}."]
+    d, found = diagnosis, []
+    if same := d.same_answer:
+        found.append(f"{d.model} gives the same answer to {same.count} of {same.answers} questions: “{same.text}”.")
+    if d.plain.value is not None:
+        what = f"{'It' if found else d.model} misses {format_short(1 - d.plain.value)} of {d.task}"
+        what += " by word overlap" if d.by_words else ""
+        found.append(f"{what}: its {words(d.metric)} is {format_short(d.plain.value)}.")
+    return found
 
 
 def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> list[str]:
@@ -270,29 +315,36 @@ def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> l
     told = diagnosis.levels[level]
     others = "other pictures" if level in PICTURES else "other facts"
     beside = f"given as many {others}, it {told.inert.as_change}"
-    found = [f"Given {_GIVEN[level]}, its score {told.gain.as_change}; {beside}."]
+    metric = words(diagnosis.metric)
+    found = [f"Given {_GIVEN[level]}, its {metric} {told.gain.as_change}; {beside}."]
     if told.uptake.value is not None and not diagnosis.is_unread:
         found.append(f"Given false ones, it follows them in {told.uptake.in_words} of its answers.")
-    if adjusted[level] < ALPHA:
-        found.append(f"So {level} {_ARE.get(level, 'are')} a cause, worth {told.share.in_words} of the score.")
+    if level in named_causes(diagnosis, adjusted):
+        found.append(f"So {level} {_ARE.get(level, 'are')} a cause, worth {told.share.in_words} of {metric}.")
     elif told.is_unused and not diagnosis.is_unread:
         found.append(f"It does not use this aid, so {level} may still be a cause.")
     return found
 
 
-def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
-    changes = {each.name: each for each in (*diagnosis.views, *diagnosis.own)}
+def _compared_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
+    clear, metric = clear_changes(diagnosis, adjusted), words(diagnosis.sample_metric)
+    changes = {each.name: each for each in diagnosis.changes}
+
+    def described(each: ComparedMeans) -> str:
+        return f"{'clearly ' if each.name in clear else ''}{each.change.as_change}"
+
     found = []
     for name, each in changes.items():
-        change = f"the mean score of an example {each.change.as_change}"
-        if each.before.value is not None:
-            change += f" from {format_short(each.before.value)}"
+        change = f"an example's {metric} {described(each)} on average"
+        if each.before.value is not None and each.after.value is not None:
+            change += f", from {format_short(each.before.value)} to {format_short(each.after.value)}"
         if name == "hide_evidence":
             control = changes.get("hide_elsewhere")
-            beside = f"; with equal areas elsewhere painted over, it {control.change.as_change}" if control else ""
+            beside = f"; with equal areas elsewhere painted over, it {described(control)}" if control else ""
             found.append(f"With the objects that matter painted over, {change}{beside}.")
             if diagnosis.task in CLAIMING:
-                found.append(f"It still gives {each.after.in_words} of the answers about what is painted over.")
+                still = f"with an average {metric} of {each.after.in_words}"
+                found.append(f"Its answers still describe what is painted over, {still}.")
         elif name == "only_evidence":
             found.append(f"With all but these objects painted over, {change}.")
         elif name.startswith("own "):
@@ -306,6 +358,7 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
     return found
 
 
+_SHOWS_NO_LEVEL: Final = "So the aids do not show which level it gets wrong."
 _ARE: Final[dict[Level, str]] = {"moment": "is", "zoom": "is"}
 _GIVEN: Final[dict[Level, str]] = {
     "moment": "the frames that matter",
@@ -329,7 +382,7 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
         (
             *(d.task, d.model, level, told.share.cell, told.gain.cell, told.inert.cell, told.first.value),
             *(told.last.value, told.uptake.cell, told.examples, adjusted[level]),
-            "cause" if adjusted[level] < ALPHA else "not used" if told.is_unused and not d.is_unread else "",
+            "cause" if level in named_causes(d, adjusted) else "not used" if told.is_unused and not d.is_unread else "",
         )
         for d, adjusted in zip(diagnoses, adjusted_p_values(diagnoses), strict=True)
         for level, told in d.levels.items()
@@ -343,15 +396,18 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
         )
     ]
     rows += [
-        (d.task, d.model, each.name, None, each.change.cell, *(None,) * 4, each.examples, None, "change")
-        for d in diagnoses
-        for each in (*d.views, *d.own)
+        (
+            *(d.task, d.model, each.name, None, each.change.cell, *(None,) * 4, each.examples, adjusted[each.name]),
+            "clear change" if each.name in clear_changes(d, adjusted) else "change",
+        )
+        for d, adjusted in zip(diagnoses, adjusted_p_values(diagnoses), strict=True)
+        for each in d.changes
     ]
     note = (
         "Share: what the aid of a level gains, minus its inert control, averaged over the orders in which levels can "
         "be given. Uptake: answers that follow a false aid. A cause gains more than nothing and more than inert text "
-        "(Holm over all levels, tasks and models). A change is the score in a view, or with own answers as an aid, "
-        "minus the plain or the truly aided one."
+        "(Holm over all levels, tasks and models). A change is an example's score in a view, or with own answers as an "
+        "aid, minus the plain or the truly aided one; it is clear after Holm over all changes, tasks and models."
     )
     return Table.of("Why it fails", columns, rows, note)
 

@@ -50,7 +50,7 @@ from barista_bench.diagnosis.estimates import (
 )
 from barista_bench.diagnosis.records import Diagnosis, levels_of, read_diagnoses, write_diagnoses
 from barista_bench.diagnosis.single_causes import single_causes
-from barista_bench.diagnosis.views import Answers, compared_own, compared_views
+from barista_bench.diagnosis.views import Answers, compared_own, compared_views, same_answer
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.aiding import NEEDS_VIDEO, own_boxes
 from barista_bench.runs.ask.config import RunConfig
@@ -276,6 +276,11 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
         task=task.name,
         model=runs[()].results.model.label,
         metric=task.primary,
+        sample_metric=task.sample_score,
+        same_answer=same_answer(
+            task,
+            [(s.example, s.record.text or "", s.prediction) for each in complete for s in answers.scores(each, ())],
+        ),
         by_words=isinstance(task, TextTask),
         design=design,
         asked=list(task_levels(task).asked),

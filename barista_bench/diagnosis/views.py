@@ -6,19 +6,26 @@ examples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from barista_bench.aids.levels import Aid, View
 from barista_bench.aids.texts import AidBook
 from barista_bench.core.resampling import SCORE
-from barista_bench.core.task import Example, Scored, Task
+from barista_bench.core.task import Example, Prediction, Scored, Task
 from barista_bench.diagnosis.conditions import Condition, PlannedExample, true_aids
 from barista_bench.diagnosis.estimates import UnitMeans, estimate_of
-from barista_bench.diagnosis.records import ComparedMeans
+from barista_bench.diagnosis.records import ComparedMeans, SameAnswer
 from barista_bench.runs.score.samples import ScoredSample
+
+NEARLY_ALL: Final = 0.9
+MAX_TEXT: Final = 160
+"""Characters of an answer that sentences show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,25 @@ class Answers:
             return float(np.mean(self.each_score(planned, condition)))
         scored = [Scored(asked, sample.prediction) for sample in self.scores(planned, condition)]
         return float(np.mean(self.task.statistics(scored).scores()[self.task.sample_score]))
+
+
+def same_answer(task: Task, given: Iterable[tuple[Example, str, Prediction | None]]) -> SameAnswer | None:
+    """Return the answer to nearly all questions, if there is one. Answers are (question, text, parsed answer).
+
+    Answers are the same if their texts are, or if they choose the same letter or the same text of a choice.
+    """
+    counts, given = Counter[str](), list(given)
+    for example, text, prediction in given:
+        if (choices := task.choices(example)) and prediction is not None:
+            labels = task.answered_choices(prediction)
+            counts.update({", ".join(labels), "; ".join(choices[label] for label in labels)})
+        else:
+            counts[" ".join(text.split())] += 1
+    ((text, count),) = counts.most_common(1)
+    if len(given) < 2 or count < NEARLY_ALL * len(given):
+        return None
+    printable = "".join(letter for letter in text if letter.isprintable())
+    return SameAnswer(text=textwrap.shorten(printable, MAX_TEXT, placeholder=" …"), count=count, answers=len(given))
 
 
 def compared_views(book: AidBook, answers: Answers) -> list[ComparedMeans]:

@@ -5,9 +5,9 @@ video. It uses an aid in a fraction `uptake` of the examples; a tired one errs m
 a credulous one takes inert text for facts of the question. The truth is the Monte Carlo of the same generator.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 
@@ -24,10 +24,18 @@ from barista_bench.diagnosis.estimates import (
     shapley_value,
     uptake_metrics,
 )
-from barista_bench.diagnosis.records import Diagnosis, LevelDiagnosis
+from barista_bench.diagnosis.records import (
+    ComparedMeans,
+    Diagnosis,
+    adjusted_p_values,
+    clear_changes,
+    levels_of,
+    named_causes,
+)
 from barista_bench.diagnosis.single_causes import single_causes
 
 LEVELS = ("objects", "states", "relations")
+_ORDERS = np.array(list(permutations(range(3))))
 SETS = tuple(frozenset(told) for size in range(4) for told in combinations(LEVELS, size))
 
 
@@ -103,53 +111,61 @@ def _drawn(rate: float, spread: np.ndarray, rng: np.random.Generator) -> np.ndar
 
 
 def study(
-    responder: Responder, rng: np.random.Generator, videos: int, per_video: int, spread: np.ndarray | None = None
+    responder: Responder,
+    rng: np.random.Generator,
+    videos: int,
+    per_video: int,
+    spread: np.ndarray | None = None,
+    *,
+    repeated: bool = True,
 ) -> Study:
     """The answers of one responder to all conditions."""
     count = videos * per_video
     spread = spread_over(rng, videos, per_video) if spread is None else spread
 
-    def drawn(rate: float) -> np.ndarray:
-        return _drawn(rate, spread, rng)
-
     names = (*LEVELS, "reasoning", "both", "shared")
     rates = {**dict.fromkeys(names, 0.0), **responder.faults, "both": responder.both, "shared": responder.shared}
-    latent = {name: drawn(rates[name]) for name in names}
+    latent = {name: _drawn(rates[name], spread, rng) for name in names}
+    odds = {name: 1 / (1 + np.exp(-np.log(rate / (1 - rate)) - spread)) for name, rate in rates.items() if rate}
     uses = {level: rng.random(count) < responder.uptake for level in LEVELS}
     believes = rng.random(count) < responder.credulous
 
+    def happens(rate: float) -> np.ndarray:
+        return rng.random(count, np.float32) < rate if rate else np.zeros(count, bool)
+
     def answer(told: frozenset, variant: str) -> np.ndarray:
-        faults = {}
-        for name in names:
-            fresh = rng.random(count) < responder.noise
-            faults[name] = np.where(fresh, drawn(rates[name]) if rates[name] else False, latent[name])
+        faults = latent.copy()
+        for name, chance in odds.items():
+            (fresh,) = np.nonzero(happens(responder.noise))
+            faults[name] = latent[name].copy()
+            faults[name][fresh] = rng.random(len(fresh)) < chance[fresh]
         mended = {
             level: (uses[level] if level in told and variant == "true" else np.zeros(count, bool)) for level in LEVELS
         }
         wrong = faults["reasoning"] | (faults["both"] & ~(mended[LEVELS[0]] & mended[LEVELS[1]]))
         for level in LEVELS:
             wrong |= (faults[level] | faults["shared"]) & ~mended[level]
-        wrong |= rng.random(count) < 1 - (1 - responder.tired) ** len(told)
+        wrong |= happens(1 - (1 - responder.tired) ** len(told))
         if variant == "inert" and told:
             wrong |= believes
-        flipped = rng.random(count) < responder.flips
-        return np.where(flipped, rng.random(count) < 0.5, ~wrong).astype(float)
+        return np.where(happens(responder.flips), happens(0.5) if responder.flips else False, ~wrong).astype(float)
 
     def to_false(level: str) -> tuple[np.ndarray, np.ndarray]:
         others = latent["reasoning"] | latent["shared"] | latent["both"]
         for other in LEVELS:
             others |= latent[other] if other != level else False
-        tired = rng.random(count) < responder.tired
+        tired = happens(responder.tired)
         follows, sound = uses[level] | believes, ~others & ~tired
         return (follows & sound).astype(float), (~follows & sound & ~latent[level]).astype(float)
 
-    units = tuple(f"v{video:04}" for video in range(videos) for _ in range(per_video))
+    units = tuple(np.arange(videos).astype("<U8").repeat(per_video).tolist())
     true = {told: answer(told, "true") for told in SETS}
     inert = {told: answer(told, "inert") if told else true[told] for told in SETS}
     false = {level: to_false(level) for level in LEVELS}
     followed, kept = ({level: pair[at] for level, pair in false.items()} for at in (0, 1))
-    true_again = {told: answer(told, "true") for told in SETS}
-    inert_again = {told: answer(told, "inert") if told else true_again[told] for told in SETS}
+    sets = SETS if repeated else ()
+    true_again = {told: answer(told, "true") for told in sets}
+    inert_again = {told: answer(told, "inert") if told else true_again[told] for told in sets}
     return Study(units, true, inert, followed, kept, (true_again, inert_again), latent)
 
 
@@ -177,10 +193,10 @@ VIEWERS = {
 }
 
 
-def view_study(
+def view_scores(
     viewer: Viewer, rng: np.random.Generator, videos: int, per_video: int
-) -> dict[str, list[tuple[str, float, float]]]:
-    """The unit, the plain score and the score in the view of each example that has the view.
+) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Whether each example has the view, its plain score and its score in the view, each (E,).
 
     The evidence of one example in five cannot be hidden. Half of the references change in a mirror.
     """
@@ -194,11 +210,7 @@ def view_study(
 
     plain, hidden, changes = scores(0), rng.random(count) < 0.8, rng.random(count) < 0.5
     has = dict(zip(VIEWS, (hidden, hidden, np.ones(count, bool), changes, ~changes), strict=True))
-    viewed = {view: scores(viewer.lost.get(view, 0)) for view in VIEWS}
-    return {
-        view: [(f"v{at // per_video:04}", plain[at], viewed[view][at]) for at in np.flatnonzero(has[view])]
-        for view in VIEWS
-    }
+    return {view: (has[view], plain, scores(viewer.lost.get(view, 0))) for view in VIEWS}
 
 
 PAIRS = {
@@ -212,20 +224,9 @@ PAIRS = {
 }
 
 
-def pair_study(names: tuple[str, str], rng: np.random.Generator, videos: int, per_video: int) -> list[Diagnosis]:
-    """What `compared_shares` reads of the diagnoses of two responders on the same videos."""
-    spread, diagnoses = spread_over(rng, videos, per_video), []
-    for name in names:
-        metrics = metrics_of(study(SETTINGS[name], rng, videos, per_video, spread), "paths", rng)
-        shares = {level: list(metrics[f"gain {level}"] - metrics[f"inert {level}"]) for level in LEVELS}
-        levels = {level: LevelDiagnosis.model_construct(by_video=shares[level]) for level in LEVELS}
-        diagnoses.append(Diagnosis.model_construct(task="", model=name, video_ids=[], examples=0, levels=levels))
-    return diagnoses
-
-
 def truth(responder: Responder, examples: int = 400_000) -> dict[str, float]:
     """The estimands, by Monte Carlo."""
-    made = study(responder, np.random.default_rng(999_999), examples // 10, 10)
+    made = study(responder, np.random.default_rng(999_999), examples // 10, 10, repeated=False)
     true, inert = ({told: scores.mean() for told, scores in game.items()} for game in (made.true, made.inert))
     values = {"plain": true[SETS[0]], "remainder": 1 - true[SETS[-1]], "text": inert[SETS[-1]] - inert[SETS[0]]}
     for level in LEVELS:
@@ -241,19 +242,25 @@ def truth(responder: Responder, examples: int = 400_000) -> dict[str, float]:
 def metrics_of(made: Study, design: str, rng: np.random.Generator) -> Mapping[str, np.ndarray]:
     """The values of a study by one design: `paths` looks at one order of the levels an example."""
     if design == "paths":
-        orders = np.array(list(_balanced_orders(made.units, rng)))
-        position = np.argsort(orders, axis=1)
-
-        def along(game: Mapping[frozenset, np.ndarray]) -> np.ndarray:
-            table = np.stack([game[told] for told in SETS], axis=1)
-            code = np.array([SETS.index(frozenset(LEVELS[i] for i in range(3) if bits >> i & 1)) for bits in range(8)])
-            bits = np.cumsum(np.pad(1 << orders, ((0, 0), (1, 0))), axis=1)
-            return np.take_along_axis(table, code[bits], axis=1)
-
-        return path_metrics(PathScores(made.units, LEVELS, position, along(made.true), along(made.inert)))
+        return path_metrics(path_scores(made, rng))
     means = UnitMeans(made.units)
     games = ({told: means.mean(scores) for told, scores in game.items()} for game in (made.true, made.inert))
     return game_metrics(LEVELS, *games)
+
+
+def path_scores(made: Study, rng: np.random.Generator) -> PathScores:
+    """The scores along one of the six orders for each example, dealt out in turn within a video."""
+    videos = len(set(made.units))
+    dealt = rng.permuted(np.tile(np.arange(6), (videos, 1)), axis=1)
+    orders = _ORDERS[dealt[:, np.arange(len(made.units) // videos) % 6].ravel()]
+
+    def along(game: Mapping[frozenset, np.ndarray]) -> np.ndarray:
+        table = np.stack([game[told] for told in SETS], axis=1)
+        code = np.array([SETS.index(frozenset(LEVELS[i] for i in range(3) if bits >> i & 1)) for bits in range(8)])
+        bits = np.cumsum(np.pad(1 << orders, ((0, 0), (1, 0))), axis=1)
+        return np.take_along_axis(table, code[bits], axis=1)
+
+    return PathScores(made.units, LEVELS, np.argsort(orders, axis=1), along(made.true), along(made.inert))
 
 
 def estimated(made: Study, design: str, rng: np.random.Generator) -> Estimates:
@@ -264,13 +271,23 @@ def estimated(made: Study, design: str, rng: np.random.Generator) -> Estimates:
     return estimates_of(LEVELS, metrics_of(made, design, rng), belief, uptakes)
 
 
-def _balanced_orders(units: tuple[str, ...], rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """One of the six orders for each example, dealt out in turn within a video."""
-    orders = np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
-    for video in dict.fromkeys(units):
-        own = rng.permutation(6)
-        for at in range(units.count(video)):
-            yield orders[own[at % 6]]
+def levels_named(estimates: Estimates) -> set[str]:
+    """The levels that a report of this diagnosis names as causes."""
+    levels = levels_of(estimates, dict.fromkeys(LEVELS, np.nan), dict.fromkeys(LEVELS, 0), dict.fromkeys(LEVELS, ()))
+    diagnosis = diagnosis_of(levels=levels)
+    return set(named_causes(diagnosis, *adjusted_p_values([diagnosis])))
+
+
+def views_named(views: list[ComparedMeans]) -> set[str]:
+    """The names of the views that a report says change the score clearly."""
+    diagnosis = diagnosis_of(levels={}, views=views)
+    return set(clear_changes(diagnosis, *adjusted_p_values([diagnosis])))
+
+
+def diagnosis_of(**values: object) -> Diagnosis:
+    """A diagnosis with only these values."""
+    empty = {"task": "", "model": "", "examples": 0, "views": [], "own": [], "causes": {}, "video_ids": []}
+    return Diagnosis.model_construct(**{**empty, **values})
 
 
 def as_values(estimates: Estimates) -> dict[str, object]:
@@ -281,7 +298,7 @@ def as_values(estimates: Estimates) -> dict[str, object]:
     return values
 
 
-def named_causes(made: Study) -> tuple[float | None, list[tuple[frozenset, frozenset]]]:
+def single_cause_pairs(made: Study) -> tuple[float | None, list[tuple[frozenset, frozenset]]]:
     """The false rate of single causes, and for each labelled example a named set and the levels that are at fault."""
     planned = [PlannedExample(replace(_EXAMPLE, example_id=str(at)), LEVELS, ()) for at in range(len(made.units))]
 

@@ -17,6 +17,7 @@ from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.dataset import open_examples
 from barista_bench.diagnosis.conditions import default_design, ids_by_condition, plan
 from barista_bench.diagnosis.records import (
+    SameAnswer,
     adjusted_p_values,
     compared_shares,
     finding_sentences,
@@ -24,6 +25,7 @@ from barista_bench.diagnosis.records import (
     read_diagnoses,
 )
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose, plan_tasks
+from barista_bench.diagnosis.views import same_answer
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import check_model
 from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
@@ -78,7 +80,7 @@ def test_a_reader_that_lacks_only_objects_is_said_to_lack_them(
     assert told.inert.value is not None
     assert told.inert.value < 0.1
     assert read_diagnoses([config.out]) == [found]
-    assert "Given true object boxes, its score rises by 1.00" in " ".join(
+    assert "Given true object boxes, its micro F1 rises by 1.00" in " ".join(
         finding_sentences(found, *adjusted_p_values([found]))
     )
 
@@ -93,6 +95,34 @@ def test_a_model_whose_aided_answers_cannot_be_read_is_not_diagnosed(
     (adjusted,) = adjusted_p_values([found])
     assert f"{LIMIT} of {LIMIT} answers cannot be read" in headline_sentence(found, adjusted)
     assert not any("does not use" in sentence for sentence in finding_sentences(found, adjusted))
+
+
+def test_a_model_that_gives_one_answer_to_all_questions_is_said_to_do_so_first(
+    config: DiagnoseConfig, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = Reader(kitchen_data)
+    monkeypatch.setattr(reader, "_answer", lambda request: "[ ]")
+    monkeypatch.setattr(runner, "load_model", lambda *_: reader)
+    (found,) = diagnose(config)
+    (adjusted,) = adjusted_p_values([found])
+    assert found.same_answer == SameAnswer(text="[ ]", count=LIMIT, answers=LIMIT)
+    sentence = f"the same answer to {LIMIT} of {LIMIT} questions: \u201c[ ]\u201d"
+    assert sentence in finding_sentences(found, adjusted)[0]
+    assert headline_sentence(found, adjusted).startswith(finding_sentences(found, adjusted)[0])
+
+
+@pytest.mark.parametrize("name", ["text", "letter"])
+def test_an_answer_is_the_same_if_its_text_or_its_letter_is(aids_of: Aids, name: str) -> None:
+    task, examples, _ = aids_of("activity")
+    places = range(len(task.choices(examples[0])))
+    asked = [task.with_order(examples[0], [*places[turn:], *places[:turn]]) for turn in places]
+    letters = ["A"] * len(places) if name == "letter" else [task.correct_choices(each)[0] for each in asked]
+    given = [
+        (each, f"ANSWER: {letter}", task.parse(f"ANSWER: {letter}", each.inputs, DEFAULT_BOX_FORMAT))
+        for each, letter in zip(asked, letters, strict=True)
+    ]
+    text = task.choices(asked[0])[letters[0]] if name == "text" else "A"
+    assert same_answer(task, given) == SameAnswer(text=text, count=len(places), answers=len(places))
 
 
 @pytest.mark.full
@@ -153,7 +183,7 @@ def test_a_report_says_why_a_model_fails_and_ranks_no_aided_run(
     result = CliRunner().invoke(app, ["report", str(tmp_path), "--out", str(tmp_path / "page"), "--no-compare"])
     assert result.exit_code == 0, result.output
     page = (tmp_path / "page/report.html").read_text()
-    assert "Given true object boxes, its score rises by 1.00" in page
+    assert "Given true object boxes, its micro F1 rises by 1.00" in page
     assert "aided:" not in page
 
 
@@ -174,7 +204,19 @@ def test_a_diagnosis_belongs_to_the_run_that_has_its_examples(
     titles = {title for texts in aided_answers(run, [config.out], 100).values() for title, _ in texts}
     assert {"Told: objects", "Answer, told objects", "Answer, told nothing"} <= titles
     page, _ = write_report([*load_results(config.out).runs, run], tmp_path / "page", compare=False)
-    assert "Given true object boxes, its score rises by 1.00" in page.read_text()
+    assert "Given true object boxes, its micro F1 rises by 1.00" in page.read_text()
+
+
+def test_python_compares_no_plain_run_of_a_diagnosis_beside_the_models_own_run(
+    config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path
+) -> None:
+    settings = {"task": "relations", "repetitions": 1, "limit": LIMIT}
+    for model in ("chance", "oracle"):
+        runner.run(kitchen_data, tmp_path / model, model=model, **settings)
+    diagnose(config.model_copy(update={"model": "chance"}))
+    folders = [config.out, tmp_path / "chance", tmp_path / "oracle"]
+    assert len(barista_bench.compare(folders, permutations=20)) == 1
+    assert len(barista_bench.compare([config.out, tmp_path / "oracle"], permutations=20)) == 1
 
 
 def test_a_dry_run_prints_the_plan_and_asks_nothing(kitchen_data: Path, tmp_path: Path) -> None:
@@ -194,7 +236,7 @@ def test_python_diagnoses_as_the_command_does(
         kitchen_data, "reader", out=config.out, task="relations", limit=LIMIT, workers=1, design="full"
     )
     assert found.diagnoses == tuple(diagnose(config))
-    assert "Given true object boxes, its score rises by 1.00" in repr(found)
+    assert "Given true object boxes, its micro F1 rises by 1.00" in repr(found)
     assert "<table" in found._repr_html_()
 
 

@@ -3,9 +3,19 @@
 import numpy as np
 import pytest
 
-from barista_bench.core.statistics import adjust_p_values
-from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p_value
-from tests.diagnosis.responders import LEVELS, SETTINGS, Responder, as_values, estimated, named_causes, study, truth
+from barista_bench.diagnosis.estimates import believes_any_text
+from tests.diagnosis.batches import estimates_of_batch, game_columns, path_columns
+from tests.diagnosis.responders import (
+    SETTINGS,
+    Responder,
+    as_values,
+    estimated,
+    levels_named,
+    path_scores,
+    single_cause_pairs,
+    study,
+    truth,
+)
 
 STUDIES = 60
 
@@ -22,13 +32,24 @@ def test_intervals_cover_the_planted_shares(setting: str, design: str) -> None:
     assert min(covered.values()) >= 0.85 * STUDIES, covered
 
 
+@pytest.mark.parametrize("videos", [3, 30])
+def test_estimates_of_many_studies_at_once_are_those_of_the_package(videos: int) -> None:
+    made = study(SETTINGS["mixture"], np.random.default_rng(videos), videos, 6)
+    for design, columns in (
+        ("paths", path_columns(path_scores(made, np.random.default_rng(1)))),
+        ("full", game_columns(made)),
+    ):
+        (found,) = estimates_of_batch(made, columns, 1, videos)
+        wanted = as_values(estimated(made, design, np.random.default_rng(1)))
+        for name, each in as_values(found).items():
+            assert each.model_dump() == pytest.approx(wanted[name].model_dump()), name
+
+
 def test_a_single_fault_is_named_and_no_other() -> None:
     named = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        estimates = estimated(study(SETTINGS["objects .30"], rng, 60, 6), "paths", rng)
-        adjusted = adjust_p_values([cause_p_value(estimates.levels[level]) for level in LEVELS])
-        named.append({level for level, p in zip(LEVELS, adjusted, strict=True) if p < ALPHA})
+        named.append(levels_named(estimated(study(SETTINGS["objects .30"], rng, 60, 6), "paths", rng)))
     assert sum(each == {"objects"} for each in named) >= 18
 
 
@@ -38,7 +59,7 @@ def test_a_responder_that_any_text_affects_is_said_to_be_so_and_has_no_cause(set
     estimates = estimated(study(SETTINGS[setting], rng, 60, 6), "paths", rng)
     assert estimates.text.high < 0
     assert believes_any_text(estimates) == is_credulous
-    assert min(adjust_p_values([cause_p_value(each) for each in estimates.levels.values()])) >= ALPHA
+    assert levels_named(estimates) == set()
 
 
 @pytest.mark.parametrize("design", ["paths", "full"])
@@ -51,14 +72,14 @@ def test_gains_add_up_to_what_all_aids_gain(design: str) -> None:
 
 def test_causes_of_single_answers_include_their_faults_and_none_is_named_of_answers_that_change_by_themselves() -> None:
     made = study(SETTINGS["mixture"], np.random.default_rng(11), 40, 6)
-    rate, pairs = named_causes(made)
+    rate, pairs = single_cause_pairs(made)
     assert rate is not None
     assert rate <= 0.1
     assert len(pairs) > 20
     assert sum(faults <= cause for cause, faults in pairs) > 0.9 * len(pairs), "a named set includes the fault"
     assert sum(cause == faults for cause, faults in pairs) > 0.5 * len(pairs), "and is often no larger"
     flipping = Responder({"reasoning": 0.3}, noise=1.0)
-    rate, pairs = named_causes(study(flipping, np.random.default_rng(11), 40, 6))
+    rate, pairs = single_cause_pairs(study(flipping, np.random.default_rng(11), 40, 6))
     assert rate is not None
     assert rate > 0.1
     assert pairs == [], "an answer that changes by itself has no cause"

@@ -45,7 +45,7 @@ def test_the_first_screen_says_why_and_a_sample_shows_what_was_told(chromium: Br
         page = watched.page
         page.locator("#why").wait_for()
         assert _bottom(watched, "#why .lead") <= 860, "without scrolling"
-        assert "Given true object boxes, its score rises by .3" in page.locator("#why .lead").inner_text()
+        assert "Given true object boxes, its micro F1 rises by .3" in page.locator("#why .lead").inner_text()
         page.evaluate("location.hash = '#barista_relations'")
         page.locator("#count").wait_for()
         assert page.locator("#why").count() == 0

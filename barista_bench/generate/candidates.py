@@ -18,7 +18,7 @@ import msgspec
 
 from barista_bench.core.example import content_seed
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.statements import Statement
+from barista_bench.generate.statements import AllOf, Statement
 
 Fields = dict[str, Any]
 ALIKE = 0.9
@@ -136,6 +136,12 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         """Return a key of the fact. Candidates of a video with the same answer at the same moments share this key."""
         return (self.subtask, self.right_text, *self.frames) if self.frames else self.event_key
 
+    @property
+    def claims(self) -> frozenset[Statement]:
+        """Return what the right answers state about moments; nothing for a candidate that is chosen as another one."""
+        stated = [choice.statement for choice in self.right if self.frames and not self.chosen_as]
+        return frozenset(part for row in stated for part in (row.parts if isinstance(row, AllOf) else (row,)))
+
 
 def decide_candidate(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate | str:
     """Prove by the graph that a candidate's conditions and right answers hold and enough wrong answers are excluded.
@@ -212,17 +218,24 @@ def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
 
 
 def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
-    """Choose, by seed, one candidate of a video per event and answer. All other candidates count as `REPEATED`."""
+    """Choose, by seed, one candidate of a video per event and answer. All other candidates count as `REPEATED`.
+
+    So does a candidate of any subtask whose claims are among those of a chosen one, or the other way round.
+    """
     seeded = [(_seeded_key(candidate, seed), candidate) for candidate in candidates]
     kept: dict[int, QuestionCandidate] = {}
     facts: set[tuple[object, ...]] = set()
+    claimed: set[frozenset[Statement]] = set()
     for number in sorted(range(len(seeded)), key=lambda number: seeded[number][0]):
         candidate = seeded[number][1]
         subtask, *names = candidate.event_key
         keys = {candidate.fact_key, *((subtask, *rest) for rest in _single_facts(names))}
-        if facts.isdisjoint(keys):
+        claims = candidate.claims
+        is_claimed = bool(claims) and any(claims <= other or other <= claims for other in claimed)
+        if facts.isdisjoint(keys) and not is_claimed:
             kept[number] = candidate
             facts |= keys
+            claimed |= {claims} if claims else set()
         else:
             tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
     return [candidate for _, candidate in sorted(kept.items())]

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.generate.candidates import FACTS, Choice, Tally, one_per_event
+from barista_bench.generate.candidates import FACTS, REPEATED, Choice, Tally, one_per_event
 from barista_bench.generate.egocot.family import EgocotFamily
 from barista_bench.generate.egocot.moments import EgocotWords, ShownScene
 from barista_bench.generate.egocot.statements import part_of_frame
 from barista_bench.generate.generator import families_of, pool_candidates
 from barista_bench.generate.nearby import place_words
-from barista_bench.generate.statements import HasValue, Located, Seen
+from barista_bench.generate.statements import AllOf, HasValue, Located, Seen, Touches
 from barista_bench.generate.tog_bench.family import ToGBenchFamily
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
@@ -60,7 +60,7 @@ def test_a_set_of_instructions_repeats_none_before_all_were_given(small_kitchen:
 
 def test_a_question_of_two_facts_is_asked_only_if_neither_was() -> None:
     def candidate(event: str, frame: int) -> object:
-        choices = [Choice(f"{event} {frame}", Seen("cup", 0)), Choice("no", Seen("cup", 1))]
+        choices = [Choice(f"{event} {frame}", Seen(event, frame)), Choice("no", Seen("cup", 1))]
         return candidate_of(*choices, event=event, frames=(frame,))
 
     both = candidate(f"left cup{FACTS}right jar", 10)
@@ -70,6 +70,19 @@ def test_a_question_of_two_facts_is_asked_only_if_neither_was() -> None:
         ([candidate("right cup", 15)], 2),
     ):
         assert len(one_per_event([both, *others], 0, Tally())) == count  # type: ignore[list-item]
+
+
+def test_what_one_answer_says_of_a_moment_is_asked_by_no_other_subtask() -> None:
+    state, touch = HasValue("mug", "state", "full", 10), Touches("left", "mug", 10)
+    both = candidate_of(Choice("full and touched", AllOf((state, touch))), subtask="two")
+    tally = Tally()
+    for claim in (state, touch):
+        assert len(one_per_event([both, candidate_of(Choice("one", claim), subtask="one")], 0, tally)) == 1
+    assert sum(count for (_, reason), count in tally.items() if reason == REPEATED) == 2
+    for claim in (Touches("left", "mug", 20), Touches("right", "mug", 10)):
+        assert len(one_per_event([both, candidate_of(Choice("one", claim), subtask="one")], 0, Tally())) == 2
+    masks = candidate_of(both.right[0], subtask="masks", chosen_as=("two", "?"))
+    assert len(one_per_event([both, masks], 0, Tally())) == 2
 
 
 def test_a_state_is_asked_once_by_time_or_by_state(small_kitchen: Path) -> None:

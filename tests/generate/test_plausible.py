@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.generate.candidates import FACTS, REPEATED, Choice, Tally, one_per_event
+from barista_bench.generate.candidates import FACTS, REPEATED, Choice, QuestionCandidate, Tally, one_per_event
 from barista_bench.generate.egocot.family import EgocotFamily
 from barista_bench.generate.egocot.moments import EgocotWords, ShownScene
-from barista_bench.generate.egocot.statements import part_of_frame
+from barista_bench.generate.egocot.statements import InPart, InStep, part_of_frame
 from barista_bench.generate.generator import families_of, pool_candidates
 from barista_bench.generate.nearby import place_words
 from barista_bench.generate.statements import AllOf, HasValue, Located, Seen, Touches
@@ -85,13 +85,30 @@ def test_what_one_answer_says_of_a_moment_is_asked_by_no_other_subtask() -> None
     assert len(one_per_event([both, masks], 0, Tally())) == 2
 
 
-def test_a_state_is_asked_once_by_time_or_by_state(small_kitchen: Path) -> None:
+def test_subtasks_of_one_topic_share_their_events_in_equal_parts() -> None:
+    def candidate(subtask: str, event: int, frame: int) -> QuestionCandidate:
+        choice = Choice(f"{event}", Seen(f"{subtask} {event}", frame))
+        return candidate_of(choice, subtask=subtask, topic="place", event=f"{event}", frames=(frame,))
+
+    asked = [candidate("few", event, 0) for event in range(40)]
+    asked += [candidate("many", event, frame) for event in range(40) for frame in range(1, 10)]
+    counts = Counter(c.subtask for c in one_per_event(asked, 0, Tally()))
+    assert counts.total() == 40
+    assert min(counts["few"], counts["many"]) > 10
+
+
+def test_a_state_a_place_and_a_step_are_asked_once(small_kitchen: Path) -> None:
     _, families = families_of(["egocot"], None, "easy:hard")
     candidates = pool_candidates(SceneGraph(small_kitchen), families, 40, 0).candidates["egocot"]
-    claims = [(c.video_id, c.right[0].statement) for c in candidates if c.subtask == "SR"]
+    claims = [(c.video_id, c.right[0].statement) for c in candidates if c.subtask != "AOG"]
     states = Counter((video, claim.object, claim.value) for video, claim in claims if isinstance(claim, HasValue))
-    assert len(states) > 2
-    assert set(states.values()) == {1}
+    places = Counter((video, claim.object, claim.part) for video, claim in claims if isinstance(claim, InPart))
+    passages = [(video, claim.parts) for video, claim in claims if isinstance(claim, AllOf)]
+    steps = Counter((video, claim.step) for video, claim in claims if isinstance(claim, InStep))
+    steps.update({(v, part.step) for v, parts in passages for part in parts if isinstance(part, InStep)})
+    for counts in (states, places, steps):
+        assert len(counts) > 2
+        assert set(counts.values()) == {1}
 
 
 def test_two_wrong_actions_never_say_the_same(tmp_path: Path) -> None:

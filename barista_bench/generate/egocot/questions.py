@@ -259,6 +259,7 @@ def next_action(view: ShownScene) -> Iterator[QuestionCandidate]:
             right, *choices = (
                 Choice(sentence(view.phrase(name)), NextAction(name, start_moment.frames[0], until))
                 for name in (following.name, *(action.name for action in nearest))
+                if view.phrase(name) != start_moment.slots.get("do")  # which is still done after its beginning
             )
             arguments = f"NAA{start_moment.wording}", start_moment.slots, right, choices, [frame, until]
             yield view.candidate(*arguments, event=event, given=(*hands, *start_moment.given))

@@ -136,6 +136,41 @@ def test_closing_a_knob_does_not_make_a_wand_closed(tmp_path: Path) -> None:
         assert causes == (expected if is_cause else [])
 
 
+def test_what_is_still_done_after_its_beginning_is_no_wrong_next_action(tmp_path: Path) -> None:
+    objects = {"right": "right hand", "spoon": "spoon", "cup": "coffee cup", "jar": "jar"}
+    relations = [("right", "human_actions", "holds", "spoon", (0, 100))]
+    activities = [("Stir cup", (10, 40)), ("Place spoon", (40, 60)), ("Close jar", (60, 80)), ("Wipe jar", (80, 99))]
+    scene = scene_of(tmp_path, graph_document(objects, relations=relations, activities=activities))
+    _, families = families_of(["egocot"], None, "easy:hard")
+    asked = [c for c in families["egocot"].candidates(scene) if c.subtask == "NAA"]
+    (named,) = {tuple(choice.text for choice in c.distractors) for c in asked if "stir" in c.question}
+    assert "Stir the cup." not in named
+    assert any(choice.text == "Stir the cup." for c in asked for choice in c.distractors)
+
+
+@pytest.mark.parametrize(("states", "is_filled"), [(("empty", "full"), None), (("empty", "being filled"), False)])
+def test_a_mug_that_is_full_next_is_being_filled_at_some_time_before(
+    tmp_path: Path, states: tuple[str, str], is_filled: bool | None
+) -> None:
+    attributes = [("mug", "state", states[0], (0, 50)), ("mug", "state", states[1], (50, 100))]
+    scene = scene_of(tmp_path, graph_document({"mug": "coffee cup"}, attributes=attributes))
+    assert HasValue("mug", "state", "being filled", 20).truth(scene) is is_filled
+    assert HasValue("mug", "state", "full", 20).truth(scene) is False
+    assert HasValue("mug", "state", "empty", 20).truth(scene) is True
+
+
+def test_what_is_turned_is_moved_too() -> None:
+    assert load_domain().same_verb("turn", "move")
+
+
+def test_no_two_sets_of_a_video_show_the_same_clip(small_kitchen: Path) -> None:
+    _, families = families_of(["vista"], None, "easy:hard")
+    candidates = pool_candidates(SceneGraph(small_kitchen), families, 40, 0).candidates["vista"]
+    clips = Counter((c.video_id, tuple(c.extra["spans"])) for c in candidates if "level" in c.subtask)
+    assert len(clips) > 100
+    assert set(clips.values()) == {1}
+
+
 def test_a_particle_belongs_to_the_verb_in_a_drafted_domain(tmp_path: Path) -> None:
     objects = {"right": "right hand", "mug": "mug"}
     relations = [("right", "human_actions", "holds", "mug", (0, 60))]

@@ -18,7 +18,7 @@ import msgspec
 
 from barista_bench.core.example import content_seed
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.statements import Statement
+from barista_bench.generate.statements import AllOf, Statement
 
 Fields = dict[str, Any]
 ALIKE = 0.9
@@ -86,6 +86,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         answer: key of the answer by which the set is balanced; by default the text of the right answers.
         event: the event that the question is about. A subtask asks about each event once. By default it is the text of
             the right answers with `objects`.
+        topic: subtasks whose questions have the same topic ask about each event once together; by default the subtask.
         extra: additional JSON values that the family writes.
         wording: `family/key` in `wordings.yaml`, filled with `slots`; empty for a fixed text.
         form: the form of the wording that `question` has; empty for the plain form.
@@ -106,6 +107,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     objects: tuple[str, ...] = ()
     answer: str = ""
     event: str = ""
+    topic: str = ""
     extra: Fields = {}
     wording: str = ""
     slots: Fields = {}
@@ -129,12 +131,19 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def event_key(self) -> tuple[str, ...]:
         """Return a key of the event. Candidates of a video that ask about the same event share this key."""
-        return (self.subtask, self.event) if self.event else (self.subtask, self.right_text, *self.objects)
+        names = (self.event,) if self.event else (self.right_text, *self.objects)
+        return (self.topic or self.subtask, *names)
 
     @property
     def fact_key(self) -> tuple[object, ...]:
         """Return a key of the fact. Candidates of a video with the same answer at the same moments share this key."""
         return (self.subtask, self.right_text, *self.frames) if self.frames else self.event_key
+
+    @property
+    def claims(self) -> frozenset[Statement]:
+        """Return what the right answers state about moments; nothing for a candidate that is chosen as another one."""
+        stated = [choice.statement for choice in self.right if self.frames and not self.chosen_as]
+        return frozenset(part for row in stated for part in (row.parts if isinstance(row, AllOf) else (row,)))
 
 
 def decide_candidate(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate | str:
@@ -212,17 +221,24 @@ def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
 
 
 def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
-    """Choose, by seed, one candidate of a video per event and answer. All other candidates count as `REPEATED`."""
-    seeded = [(_seeded_key(candidate, seed), candidate) for candidate in candidates]
+    """Choose, by seed, one candidate of a video per event and answer. All other candidates count as `REPEATED`.
+
+    So does a candidate of any subtask whose claims are among those of a chosen one, or the other way round.
+    """
+    seeded = [((_seeded_event(candidate, seed), _seeded_key(candidate, seed)), candidate) for candidate in candidates]
     kept: dict[int, QuestionCandidate] = {}
     facts: set[tuple[object, ...]] = set()
+    claimed: set[frozenset[Statement]] = set()
     for number in sorted(range(len(seeded)), key=lambda number: seeded[number][0]):
         candidate = seeded[number][1]
-        subtask, *names = candidate.event_key
-        keys = {candidate.fact_key, *((subtask, *rest) for rest in _single_facts(names))}
-        if facts.isdisjoint(keys):
+        topic, *names = candidate.event_key
+        keys = {candidate.fact_key, *((topic, *rest) for rest in _single_facts(names))}
+        claims = candidate.claims
+        is_claimed = bool(claims) and any(claims <= other or other <= claims for other in claimed)
+        if facts.isdisjoint(keys) and not is_claimed:
             kept[number] = candidate
             facts |= keys
+            claimed |= {claims} if claims else set()
         else:
             tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
     return [candidate for _, candidate in sorted(kept.items())]
@@ -277,6 +293,12 @@ def _in_turns_of_answers(candidates: Sequence[QuestionCandidate], seed: int) -> 
 def _seeded_key(c: QuestionCandidate, seed: int) -> int:
     subtask, question = c.chosen_as or (c.subtask, c.question)
     return content_seed("draw", seed, subtask, c.video_id, question, *c.frames, c.answer_class)
+
+
+def _seeded_event(c: QuestionCandidate, seed: int) -> int:
+    """Return a key by which the subtasks of a topic get its events equally often, however many candidates they have."""
+    subtask = c.chosen_as[0] if c.chosen_as else c.subtask
+    return content_seed("event", seed, subtask, c.video_id, *c.event_key[1:])
 
 
 def with_choices(

@@ -236,6 +236,8 @@ class HasValue(Statement, frozen=True):
     False: it has another value that excludes this value, and no activity implies this value. For example, during "Empty
     container", a container that is already empty may look like a container that is being emptied. Near a gradual change
     the statement is undecided, since the moment when a tray became empty cannot be determined.
+    So is a value between two gradual values, during the first: if a mug is empty and then full, the graph does not say
+    from when on it is being filled.
     """
 
     deciding_work: ClassVar[str] = SAY_STATE
@@ -254,6 +256,10 @@ class HasValue(Statement, frozen=True):
         if any(span.value == self.value for span in spans) or "synonym" in relations:
             return True
         if is_going_on(scene, self.value, self.object, self.frame - scene.margin, self.frame + scene.margin + 1):
+            return None
+        gradual = {*scene.domain.gradual.get(self.type, ())}
+        changes = [(first.value, last.value) for first, last in scene.changes if first in spans]
+        if self.value not in gradual and any(map(gradual.issuperset, changes)):
             return None
         return False if "exclusive" in relations else None
 

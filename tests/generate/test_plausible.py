@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.generate.candidates import FACTS, Choice, Tally, one_per_event
+from barista_bench.generate.candidates import FACTS, REPEATED, Choice, QuestionCandidate, Tally, one_per_event
 from barista_bench.generate.egocot.family import EgocotFamily
 from barista_bench.generate.egocot.moments import EgocotWords, ShownScene
-from barista_bench.generate.egocot.statements import part_of_frame
+from barista_bench.generate.egocot.statements import InPart, InStep, part_of_frame
 from barista_bench.generate.generator import families_of, pool_candidates
 from barista_bench.generate.nearby import place_words
-from barista_bench.generate.statements import HasValue, Located, Seen
+from barista_bench.generate.statements import AllOf, HasValue, Located, Seen, Touches
 from barista_bench.generate.tog_bench.family import ToGBenchFamily
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
@@ -60,7 +60,7 @@ def test_a_set_of_instructions_repeats_none_before_all_were_given(small_kitchen:
 
 def test_a_question_of_two_facts_is_asked_only_if_neither_was() -> None:
     def candidate(event: str, frame: int) -> object:
-        choices = [Choice(f"{event} {frame}", Seen("cup", 0)), Choice("no", Seen("cup", 1))]
+        choices = [Choice(f"{event} {frame}", Seen(event, frame)), Choice("no", Seen("cup", 1))]
         return candidate_of(*choices, event=event, frames=(frame,))
 
     both = candidate(f"left cup{FACTS}right jar", 10)
@@ -72,13 +72,43 @@ def test_a_question_of_two_facts_is_asked_only_if_neither_was() -> None:
         assert len(one_per_event([both, *others], 0, Tally())) == count  # type: ignore[list-item]
 
 
-def test_a_state_is_asked_once_by_time_or_by_state(small_kitchen: Path) -> None:
+def test_what_one_answer_says_of_a_moment_is_asked_by_no_other_subtask() -> None:
+    state, touch = HasValue("mug", "state", "full", 10), Touches("left", "mug", 10)
+    both = candidate_of(Choice("full and touched", AllOf((state, touch))), subtask="two")
+    tally = Tally()
+    for claim in (state, touch):
+        assert len(one_per_event([both, candidate_of(Choice("one", claim), subtask="one")], 0, tally)) == 1
+    assert sum(count for (_, reason), count in tally.items() if reason == REPEATED) == 2
+    for claim in (Touches("left", "mug", 20), Touches("right", "mug", 10)):
+        assert len(one_per_event([both, candidate_of(Choice("one", claim), subtask="one")], 0, Tally())) == 2
+    masks = candidate_of(both.right[0], subtask="masks", chosen_as=("two", "?"))
+    assert len(one_per_event([both, masks], 0, Tally())) == 2
+
+
+def test_subtasks_of_one_topic_share_their_events_in_equal_parts() -> None:
+    def candidate(subtask: str, event: int, frame: int) -> QuestionCandidate:
+        choice = Choice(f"{event}", Seen(f"{subtask} {event}", frame))
+        return candidate_of(choice, subtask=subtask, topic="place", event=f"{event}", frames=(frame,))
+
+    asked = [candidate("few", event, 0) for event in range(40)]
+    asked += [candidate("many", event, frame) for event in range(40) for frame in range(1, 10)]
+    counts = Counter(c.subtask for c in one_per_event(asked, 0, Tally()))
+    assert counts.total() == 40
+    assert min(counts["few"], counts["many"]) > 10
+
+
+def test_a_state_a_place_and_a_step_are_asked_once(small_kitchen: Path) -> None:
     _, families = families_of(["egocot"], None, "easy:hard")
     candidates = pool_candidates(SceneGraph(small_kitchen), families, 40, 0).candidates["egocot"]
-    claims = [(c.video_id, c.right[0].statement) for c in candidates if c.subtask == "SR"]
+    claims = [(c.video_id, c.right[0].statement) for c in candidates if c.subtask != "AOG"]
     states = Counter((video, claim.object, claim.value) for video, claim in claims if isinstance(claim, HasValue))
-    assert len(states) > 2
-    assert set(states.values()) == {1}
+    places = Counter((video, claim.object, claim.part) for video, claim in claims if isinstance(claim, InPart))
+    passages = [(video, claim.parts) for video, claim in claims if isinstance(claim, AllOf)]
+    steps = Counter((video, claim.step) for video, claim in claims if isinstance(claim, InStep))
+    steps.update({(v, part.step) for v, parts in passages for part in parts if isinstance(part, InStep)})
+    for counts in (states, places, steps):
+        assert len(counts) > 2
+        assert set(counts.values()) == {1}
 
 
 def test_two_wrong_actions_never_say_the_same(tmp_path: Path) -> None:
@@ -104,6 +134,41 @@ def test_closing_a_knob_does_not_make_a_wand_closed(tmp_path: Path) -> None:
         causes = [c.right_text for c in families["egocot"].candidates(scene) if c.subtask == "LCOI"]
         expected = ["The person turns the knob, and the steam wand goes from on to off."]
         assert causes == (expected if is_cause else [])
+
+
+def test_what_is_still_done_after_its_beginning_is_no_wrong_next_action(tmp_path: Path) -> None:
+    objects = {"right": "right hand", "spoon": "spoon", "cup": "coffee cup", "jar": "jar"}
+    relations = [("right", "human_actions", "holds", "spoon", (0, 100))]
+    activities = [("Stir cup", (10, 40)), ("Place spoon", (40, 60)), ("Close jar", (60, 80)), ("Wipe jar", (80, 99))]
+    scene = scene_of(tmp_path, graph_document(objects, relations=relations, activities=activities))
+    _, families = families_of(["egocot"], None, "easy:hard")
+    asked = [c for c in families["egocot"].candidates(scene) if c.subtask == "NAA"]
+    (named,) = {tuple(choice.text for choice in c.distractors) for c in asked if "stir" in c.question}
+    assert "Stir the cup." not in named
+    assert any(choice.text == "Stir the cup." for c in asked for choice in c.distractors)
+
+
+@pytest.mark.parametrize(("states", "is_filled"), [(("empty", "full"), None), (("empty", "being filled"), False)])
+def test_a_mug_that_is_full_next_is_being_filled_at_some_time_before(
+    tmp_path: Path, states: tuple[str, str], is_filled: bool | None
+) -> None:
+    attributes = [("mug", "state", states[0], (0, 50)), ("mug", "state", states[1], (50, 100))]
+    scene = scene_of(tmp_path, graph_document({"mug": "coffee cup"}, attributes=attributes))
+    assert HasValue("mug", "state", "being filled", 20).truth(scene) is is_filled
+    assert HasValue("mug", "state", "full", 20).truth(scene) is False
+    assert HasValue("mug", "state", "empty", 20).truth(scene) is True
+
+
+def test_what_is_turned_is_moved_too() -> None:
+    assert load_domain().same_verb("turn", "move")
+
+
+def test_no_two_sets_of_a_video_show_the_same_clip(small_kitchen: Path) -> None:
+    _, families = families_of(["vista"], None, "easy:hard")
+    candidates = pool_candidates(SceneGraph(small_kitchen), families, 40, 0).candidates["vista"]
+    clips = Counter((c.video_id, tuple(c.extra["spans"])) for c in candidates if "level" in c.subtask)
+    assert len(clips) > 100
+    assert set(clips.values()) == {1}
 
 
 def test_a_particle_belongs_to_the_verb_in_a_drafted_domain(tmp_path: Path) -> None:

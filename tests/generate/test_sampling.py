@@ -38,7 +38,7 @@ def candidate(at: int = 0, *, answer: str = "empty", video: str = "v1", subtask:
 
 
 def test_a_candidate_is_asked_with_the_wrong_answers_that_the_graph_excludes(tmp_path: Path) -> None:
-    attributes = [("cup", "state", "empty", (0, 50)), ("cup", "state", "full", (50, 100))]
+    attributes = [("cup", "state", "empty", (0, 50)), ("cup", "state", "being filled", (50, 100))]
     content = graph_document({"cup": "coffee cup"}, attributes=attributes, seen={"cup": [(0, 80)]})
     scene = scene_of(tmp_path, content)
     proved = decide_candidate(candidate(20), scene, 3)

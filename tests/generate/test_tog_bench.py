@@ -59,7 +59,10 @@ def test_what_other_things_could_be_called_too_is_told_apart_by_being_touched(tm
     candidates, _ = asked(table(tmp_path / "part", things, contacts=held("jug"), places=parts))
     assert "Wash the pitcher." in candidates
     candidates, _ = asked(table(tmp_path / "other", things, contacts=held("jug")))
-    assert f"Wash the pitcher.{HANDLED}" in candidates
+    assert "Wash the pitcher that the person touches." in candidates
+    things = {"right": "right hand", "bowl": "bowl", "tray": "tray"}
+    candidates, _ = asked(table(tmp_path / "wish", things, contacts=held("bowl")))
+    assert f"I need something to mix a salad in.{HANDLED}" in candidates
 
 
 def test_a_wish_or_a_name_that_two_things_could_serve_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import product, zip_longest
 
 from barista_bench.core.example import content_seed
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, name_object
 from barista_bench.generate.egocot.moments import DISTRACTORS, ShownScene, sentence
 from barista_bench.generate.egocot.statements import PLACES, AwayFrom, InPart, InStep, Place, part_of_frame
@@ -94,7 +94,7 @@ def state_of_tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
                     slots = {"side": side, "role": view.time(role_frame), "time": view.time(frame)}
                     arguments = "GOT state", slots, right, choices, [role_frame, frame], [current.thing]
                     given = [Touches(side, current.thing.id, role_frame)]
-                    event = f"{current.thing.id} is {current.value}"
+                    event = f"when {current.value} {current.thing.id}"
                     yield view.candidate(*arguments, given=given, is_named=False, event=event)
 
 
@@ -137,14 +137,19 @@ def moment_of_touch(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HGC: the moment at which a hand is on an object."""
     for thing, side in product(view.used_things, SIDES):
         claim = partial(Touches, side, thing.id)
-        yield from _which_moment(view, "HGC moment", {"side": side}, claim, f"when {side}", thing)
+        yield from _which_moment(view, "HGC moment", {"side": side}, claim, side, thing)
 
 
 def moment_of_step(view: ShownScene) -> Iterator[QuestionCandidate]:
     """PR: the moment at which a step is under way."""
     for name in dict.fromkeys(step.name for step in view.scene.steps):
         claim = partial(InStep, name)
-        yield from _which_moment(view, "PR moment", {"step": view.phrase(name)}, claim, f"when {name}")
+        yield from _which_moment(view, "PR moment", {"step": view.phrase(name)}, claim, step_key(name))
+
+
+def step_key(name: str) -> str:
+    """Return the facts of a step's time: its beginning and its end, of which a passage to the next step tells one."""
+    return f"to {name}{FACTS}from {name}"
 
 
 def _which_moment(
@@ -173,7 +178,7 @@ def _which_moment(
         right, *choices = (Choice(f"At {view.time(index)}.", claim(index)) for index in shown)
         named_slots = slots | ({"thing": things[0].name} if things else {})
         arguments = wording, named_slots, right, choices, shown, things
-        answer, event_key = f"moment {view.frames.index(frame)}", f"{event} {thing.id if thing else ''}"
+        answer, event_key = f"moment {view.frames.index(frame)}", f"{event} {thing.id}" if thing else event
         yield view.candidate(*arguments, answer=answer, event=event_key)
 
 

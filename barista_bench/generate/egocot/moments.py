@@ -28,6 +28,8 @@ from barista_bench.scene_graph.graph_words import action_phrase, participle, spo
 
 DISTRACTORS = 3
 """Number of distractors of a question."""
+TOPICS = {"AOG": "touch", "HGC": "touch", "LVR": "place", "GOT": "place", "GOT state": "state", "SR": "state"}
+"""Topics of subtasks that ask about the same facts, by subtask or wording."""
 
 
 class EgocotWords(DomainRecord, frozen=True):
@@ -245,8 +247,9 @@ class ShownScene:
             event = " ".join([right.text, *(thing.id for thing in things)])
             for thing in things:
                 event = event.replace(thing.name, thing.plain_name or thing.name)
+        subtask = wording.partition(" ")[0]
         return QuestionCandidate(
-            subtask=wording.partition(" ")[0],
+            subtask=subtask,
             video_id=self.scene.video_id,
             question=plain_text(f"egocot/{wording}", slots),
             wording=f"egocot/{wording}",
@@ -259,6 +262,7 @@ class ShownScene:
             objects=tuple(thing.id for thing in things),
             answer=answer,
             event=event,
+            topic=TOPICS.get(wording, TOPICS.get(subtask, "")),
         )
 
 

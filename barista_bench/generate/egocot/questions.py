@@ -259,6 +259,7 @@ def next_action(view: ShownScene) -> Iterator[QuestionCandidate]:
             right, *choices = (
                 Choice(sentence(view.phrase(name)), NextAction(name, start_moment.frames[0], until))
                 for name in (following.name, *(action.name for action in nearest))
+                if view.phrase(name) != start_moment.slots.get("do")  # which is still done after its beginning
             )
             arguments = f"NAA{start_moment.wording}", start_moment.slots, right, choices, [frame, until]
             yield view.candidate(*arguments, event=event, given=(*hands, *start_moment.given))
@@ -319,7 +320,7 @@ def progress(view: ShownScene) -> Iterator[QuestionCandidate]:
         for name in dict.fromkeys(step.name for step in view.scene.steps if step.start <= frame < step.end):
             right, *choices = (Choice(sentence(view.phrase(n)), InStep(n, frame)) for n in (name, *names))
             arguments = "PR step", {"time": view.time(frame)}, right, choices, [frame]
-            yield view.candidate(*arguments, event=f"when {name} ")
+            yield view.candidate(*arguments, event=further.step_key(name))
     for first, second in pairwise(view.scene.steps):
         slots = {"first": view.phrase(first.name), "second": view.phrase(second.name)}
         for row, number in view.intervals(second.start):
@@ -328,7 +329,8 @@ def progress(view: ShownScene) -> Iterator[QuestionCandidate]:
                 for start, end in row
             ]
             passage = "PR passage", slots, choices[number], choices, row[number]
-            yield view.candidate(*passage, answer=f"interval {number}", event=f"step from {second.start}")
+            event = f"from {first.name}{FACTS}to {second.name}"
+            yield view.candidate(*passage, answer=f"interval {number}", event=event)
 
 
 def hands_over_time(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -353,7 +355,7 @@ def hands_over_time(view: ShownScene) -> Iterator[QuestionCandidate]:
             right, answer = choice(first, last), "the same" if is_same else "another"
             touches = view.touch_key(before.side, first, start), view.touch_key(after.side, last, end)
             arguments = wording, slots, right, choices, [start, end], things
-            yield view.candidate(*arguments, answer=answer, event=" ".join(sorted(touches)))
+            yield view.candidate(*arguments, answer=answer, event=" ".join(sorted({*touches})))
 
 
 def _two_touches_choice(

@@ -165,10 +165,13 @@ class ToGBenchFamily(Family):
         # "That the person touches" in a name already restricts the objects, so the sentence is not needed, and vice
         # versa.
         unsaid = [t for t in handled_things if not any(e == t and BY_TOUCH in e.description for e in explicit.values())]
-        is_said = any(self._is_like_another(thing, things, scene) for thing in unsaid)
+        alike = [thing for thing in unsaid if self._is_like_another(thing, things, scene)]
+        is_said = len(alike) > 1 or any(thing not in explicit.values() for thing in alike)
         text = template
         for letter, thing in explicit.items():
-            text = text.replace(letter, thing.name.removesuffix(f" {BY_TOUCH}") if is_said else thing.name)
+            name = thing.name.removesuffix(f" {BY_TOUCH}")
+            is_told = not is_said and (name != thing.name or thing in alike)
+            text = text.replace(letter, f"{name} {BY_TOUCH}" if is_told else name)
         wording, slots = self._wording(text)
         if is_said:
             slots["end"], handled_things = f" {self.words.handled}", list(things)

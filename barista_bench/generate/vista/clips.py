@@ -8,7 +8,7 @@ These sequences form sets.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice, pairwise, product, zip_longest
 from typing import Literal, NamedTuple, TypeAlias
@@ -194,14 +194,14 @@ class Sequences:
             if all(self.is_possible(order[:index], order[index]) for index in range(len(order))):
                 yield order
 
-    def general_set(self, base: Order) -> list[Order]:
+    def general_set(self, base: Order, used: Collection[Order] = ()) -> list[Order]:
         """Return the base and sequences that share their first steps with it and then differ.
 
         In turn, they share all but the last step, all but the last two steps, and so on down to no step. A set has at
-        most `LARGEST_SET` sequences.
+        most `LARGEST_SET` sequences, and none of the sequences that are `used` in another set.
         """
         branches = [self._paths(base[:index], len(base), {base[index]}) for index in reversed(range(len(base)))]
-        by_turns = (order for row in zip_longest(*branches) for order in row if order is not None)
+        by_turns = (order for row in zip_longest(*branches) for order in row if order and order not in used)
         return self._distinct_orders([base], by_turns, LARGEST_SET)
 
     def permutation_sets(self, length: int) -> Iterator[list[Order]]:

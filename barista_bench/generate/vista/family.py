@@ -77,10 +77,15 @@ class VistaFamily(Family):
         yield from foundation_candidates(scene, sequences.clips, self.words)
         yield from effect_candidates(scene, sequences.clips, self.words)
         for level in LEVELS:
-            for base in sequences.orders(level):
-                yield from self._set_of(sequences, f"level_{level}_remix", sequences.general_set(base))
+            used: set[Order] = set()
             for orders in sequences.permutation_sets(level):
+                used |= {*orders} if len(orders) > 1 else set()
                 yield from self._set_of(sequences, f"level_{level}_permutation", orders)
+            for base in sequences.orders(level):
+                if base not in used:
+                    orders = sequences.general_set(base, used)
+                    used |= {*orders}
+                    yield from self._set_of(sequences, f"level_{level}_remix", orders)
 
     def decide_all(
         self, scene: Scene, tally: Tally, undecided: UndecidedCandidates | None = None

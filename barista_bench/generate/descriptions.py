@@ -121,7 +121,8 @@ def _by_action(case: _Case) -> Iterator[Description]:
     frames = list(case.in_view)
     for action in scene.actions:
         is_under_way = action.start + scene.margin <= min(frames) and max(frames) < action.end - scene.margin
-        if is_under_way and action.verb not in contacts and scene.domain.same_noun(action.noun, thing.noun):
+        is_of_thing = action.noun and scene.domain.same_noun(action.noun, thing.noun)
+        if is_under_way and action.verb not in contacts and is_of_thing:
             # Any object that is touched during the activity could be the activity's object.
             touched = {use.thing.id for use in uses_near(scene, action.start, action.end)}
             is_known = scene.coverage.covers_layer("relations", action.start, action.end)

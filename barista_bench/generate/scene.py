@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from operator import attrgetter, itemgetter
 
 from barista_bench.generate.spans import (
@@ -70,11 +70,22 @@ class Scene(VisibleObjects):
     def _hand_uses(self, side: Side, object_id: str, contacts: Sequence[LabelledSpan]) -> Iterator[HandUse]:
         hand = self.hand_id(side)
         object_ids = [object_id] if hand is None else [hand, object_id]
-        for run, start, end in self._join_bridged(sorted(contacts, key=_by_time), object_ids):
+        for run, start, end in self._join_bridged(self._without_gaps(contacts), object_ids):
             before = start - self.margin
             begins = before >= 0 and all(self.is_annotated(item, before) for item in object_ids)
             begins = begins and self.coverage.covers_hand(hand, before, start)
             yield HandUse(side, self.things[object_id], start, end, tuple(run), begins)
+
+    def _without_gaps(self, contacts: Sequence[LabelledSpan]) -> list[LabelledSpan]:
+        """Return contacts by time. Equal contacts with only a short gap between them are one contact."""
+        joined: dict[str, list[LabelledSpan]] = {}
+        for value, start, end in sorted(contacts, key=_by_time):
+            rows = joined.setdefault(value, [])
+            if rows and start - rows[-1][2] <= self.frames_in(self.domain.lengths.gap):
+                rows[-1] = value, rows[-1][1], max(rows[-1][2], end)
+            else:
+                rows.append((value, start, end))
+        return sorted(chain.from_iterable(joined.values()), key=_by_time)
 
     def _join_bridged(
         self, rows: Iterable[LabelledSpan], object_ids: Sequence[str]
@@ -161,8 +172,8 @@ class Scene(VisibleObjects):
 
     @cached_property
     def actions(self) -> tuple[ActionSpan, ...]:
-        """Return the activities that have a verb and a noun, by time."""
-        return tuple(action for action in self._action_spans(self.video.activities()) if action.noun)
+        """Return the activities, by time."""
+        return self._action_spans(self.video.activities())
 
     @cached_property
     def steps(self) -> tuple[ActionSpan, ...]:

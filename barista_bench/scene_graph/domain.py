@@ -230,11 +230,11 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
         return noun.endswith(self.divisible)
 
     def same_noun(self, first: str, second: str) -> bool:
-        """Whether both names could mean one thing: the names are equal, one ends with the other, or both share
-        a group.
+        """Whether both names could mean one thing: the names are equal, one ends with the other, both share a group, or
+        one is empty.
         """
         a, b = first.casefold(), second.casefold()
-        if a == b or a.endswith(f" {b}") or b.endswith(f" {a}"):
+        if a == b or not (a and b) or a.endswith(f" {b}") or b.endswith(f" {a}"):
             return True
         return not self._groups_of_noun(a).isdisjoint(self._groups_of_noun(b))
 

@@ -112,17 +112,20 @@ PARTICLES = ("up", "down", "off", "out", "away")
 
 
 def verb_and_noun(name: str) -> tuple[str, str]:
-    """Return the verb and the noun of an activity or step, in lower case.
+    """Return the verb and the noun of an activity or step, in lower case. The verb has no ending.
 
     >>> verb_and_noun("Open milk carton"), verb_and_noun("Pick up mug"), verb_and_noun("Turn off machine")
     (('open', 'milk carton'), ('pick', 'mug'), ('turn off', 'machine'))
+    >>> verb_and_noun("Cutting lemon"), verb_and_noun("reaches for lid"), verb_and_noun("Putting down")
+    (('cut', 'lemon'), ('reach', 'lid'), ('put', ''))
     """
     verb, _, noun = name.strip().lower().partition(" ")
+    verb = base_form(verb)
     particle, _, rest = noun.partition(" ")
-    if particle not in PARTICLES or not rest:
-        return verb, noun
     phrase = f"{verb} {particle}"
-    return verb if spoken_form(verb) == phrase else phrase, rest
+    if spoken_form(verb) == phrase:
+        return verb, rest
+    return (phrase, rest) if particle in PARTICLES else (verb, noun)
 
 
 _PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
@@ -134,10 +137,10 @@ def action_phrase(form: str, noun: str) -> str:
 
     >>> action_phrase("pouring", "milk into mug"), action_phrase("turn", "on machine"), action_phrase("stirring", "")
     ('pouring the milk into the mug', 'turn on the machine', 'stirring')
-    >>> action_phrase("get {} ready", "cup")
-    'get the cup ready'
+    >>> action_phrase("get {} ready", "cup"), action_phrase("reach for", "")
+    ('get the cup ready', 'reach for something')
     """
-    text, before = "", ""
+    text, before = "" if noun or " " not in form else " something", ""
     for word in noun.split():
         begins_name = not before or before in (*_PREPOSITIONS, *PARTICLES)
         text += " the" if begins_name and word not in (*_PREPOSITIONS, *PARTICLES, *_ARTICLES) else ""
@@ -201,15 +204,15 @@ def survey_words(graph: SceneGraph) -> GraphWords:
 def base_form(word: str) -> str:
     """Return a verb without its ending.
 
-    >>> [base_form(word) for word in ("holds", "holding", "presses", "carries", "cut", "placing", "putting")]
-    ['hold', 'hold', 'press', 'carry', 'cut', 'place', 'put']
+    >>> [base_form(word) for word in ("holds", "holding", "presses", "carries", "cut", "putting", "wiping", "filling")]
+    ['hold', 'hold', 'press', 'carry', 'cut', 'put', 'wipe', 'fill']
     """
     head, _, tail = word.partition(" ")
-    if head.endswith("ing") and len(head) > 5:
+    if re.search(r"[aeiouy].*ing$", head):
         stem = head[:-3]
-        if len(stem) > 2 and stem[-1] == stem[-2] and stem[-1] not in "lsz":
+        if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "flsz":
             stem = stem[:-1]
-        elif re.search(r"([aeiou][cgsuvz]|[^aeiou][aiou][kt]|[^aeiou]l)$", stem):
+        elif re.search(r"([aeiou][cgsuz]|[aeioulr]v|n[cs]|[^aeiou]([aiou][dkpt]|[aou]r)|[bcdfgkptz]l)$", stem):
             stem += "e"
     elif head.endswith("ies"):
         stem = f"{head[:-3]}y"

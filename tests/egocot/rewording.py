@@ -6,7 +6,7 @@ Not written to suit the grammar: some of them it misses. `planting.py` counts ho
 from collections.abc import Iterator
 
 from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, Times
-from barista_bench.generate.egocot.family import region_words
+from barista_bench.generate.egocot.rationales import region_words
 
 FORMS = {
     "holds": ("hold", "holding", "held"),

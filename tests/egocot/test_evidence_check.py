@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from barista_bench.benchmarks.egocot import EvidenceBase, annotated_evidence, check_rationale, question_evidence
 from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact
 from barista_bench.benchmarks.egocot.items import DatedRelation, GraphFact, ItemEvidence
-from barista_bench.generate.egocot.family import rationale_of, region_words
+from barista_bench.generate.egocot.rationales import rationale_of, region_words
 from tests.egocot.made import CHOICES, kettle_evidence
 
 KETTLE = annotated_evidence(kettle_evidence(), size=(100, 100), duration=10.0)

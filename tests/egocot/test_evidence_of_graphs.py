@@ -15,7 +15,8 @@ from barista_bench.benchmarks.egocot import (
 )
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
-from barista_bench.generate.egocot.family import EgocotFamily, fact_sentence, place_sentence
+from barista_bench.generate.egocot.family import EgocotFamily
+from barista_bench.generate.egocot.rationales import fact_sentence, place_sentence
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.graph_words import third_person

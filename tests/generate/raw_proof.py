@@ -274,6 +274,29 @@ def in_part(video: RawVideo, said: Said) -> Truth:
     return said["part"] == (f"{down_words} center" if is_high_or_low else f"middle {across_words}")
 
 
+def lies_towards(video: RawVideo, said: Said) -> Truth:
+    item, other = said["object"], said["other"]
+    marks = video.marks[item].get(said["frame"]), video.marks[other].get(said["since"])
+    if marks[0] is None or marks[1] is None:
+        return None
+    (left, top, wide, high), (left_2, top_2, wide_2, high_2) = marks[0]["bbox"], marks[1]["bbox"]
+    is_beside = left + wide <= left_2 or left_2 + wide_2 <= left
+    is_over = top + high <= top_2 or top_2 + high_2 <= top
+    if item != other and not (is_beside or is_over):
+        return None
+    across, down = (2 * left + wide - 2 * left_2 - wide_2) / 2, (2 * top + high - 2 * top_2 - high_2) / 2
+    ways = {"lower down" if down > 0 else "higher up": abs(down) / video.height}
+    ways["further right" if across > 0 else "further left"] = abs(across) / video.width
+    clear = [way for way, share in ways.items() if share >= 0.12]
+    if len(clear) == 2:
+        return said["direction"] == " and ".join(ways) if " and " in said["direction"] else None
+    is_straight = min(abs(across), abs(down)) <= 0.4 * max(abs(across), abs(down))
+    is_longer = bool(clear) and (clear[0].startswith("further") == (abs(across) > abs(down)))
+    if not clear or not is_straight or not is_longer or " and " in said["direction"]:
+        return None
+    return said["direction"] == clear[0]
+
+
 def next_state(video: RawVideo, said: Said) -> Truth:
     at = {key: said[key] for key in ("object", "type", "value")}
     before = has_value(video, {**at, "frame": said["frame"]})

@@ -73,7 +73,7 @@ def is_action(video: RawVideo, words: str, name: str) -> bool:
         words = f"prepare {said_ready[1]}"
     phrases = {verb, FAMILIES["vista"]["phrases"].get(verb, verb), FAMILIES["egocot"]["verbs"].get(verb, verb)}
     things = {label for item, kind in video.category.items() if kind == noun for label in video.labels(item)}
-    nouns = {noun, FAMILIES["vista"]["nouns"].get(noun, noun), *things}
+    nouns = {noun or "something", noun, FAMILIES["vista"]["nouns"].get(noun, noun), *things}
     said = without_articles(words.lower())
     participle = FAMILIES["handyvqa"]["doing"].get(verb, "")
     heads = {form for phrase in phrases for form in forms(phrase)} | {participle}
@@ -287,8 +287,28 @@ def leftmost_at_end(video: RawVideo, said: Said, text: str, question: str) -> bo
     return is_kind and kind is not None and (kind[2] == "still") is said["stays"]
 
 
+def lies_towards(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    """How an object lies to another at one time, or at a later time to where it was."""
+    since = re.findall(r"its place at ([\d:.]+\d)", question)
+    here, *there = [*times(re.sub(r"its place at \S+", "", question)), *since]
+    is_when = is_time(video, here, said["frame"]) and all(is_time(video, time, said["since"]) for time in there)
+    compared = re.search(r"(?:with|to) (the .+?)(?:,|\?| at \d)", question)
+    is_compared = bool(there) if said["object"] == said["other"] else said["frame"] == said["since"]
+    is_compared = is_compared and (
+        bool(there) or (compared is not None and is_named(video, compared[1], said["other"]))
+    )
+    labels = "|".join(map(re.escape, video.labels(said["object"])))
+    is_asked = bool(re.search(rf"where in the picture is the (?:{labels})", question, re.IGNORECASE))
+    return text.lower() == said["direction"] and is_when and is_compared and is_asked
+
+
 def located(video: RawVideo, said: Said, text: str, question: str) -> bool:
     where = PLACE_WORDS[said["predicate"]]
+    if re.search("one of these|which of these (moments|times)", question):
+        asked = re.search(rf" ({'|'.join(map(re.escape, where))}) (the .+?)(?:\?| at one)", question)
+        is_asked = asked is not None and is_named(video, asked[2], said["other"])
+        is_asked = is_asked and mentions(video, question, said["object"])
+        return is_asked and is_moment(video, said, text)
     ends_up = re.fullmatch(rf"(?:.+, )?(the .+?) (?:ends up|is) (.+?) (the .+?)( {FINALLY})?", text, re.IGNORECASE)
     if ends_up:
         name, words, other = ends_up.groups()[:3]
@@ -313,6 +333,9 @@ def named(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def does(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    asked = re.search(r"person (?:is|was) (.+?)(?: at one|\?)|was the person (.+?)\?|is the person (.+?)\?", question)
+    if text.startswith("At ") and asked:
+        return is_action(video, next(filter(None, asked.groups())), said["action"]) and is_moment(video, said, text)
     return is_action(video, text.removeprefix("The person is "), said["action"])
 
 
@@ -324,6 +347,8 @@ def in_step(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def next_action(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    if said_next := re.search(r'"(.+?)"', question):
+        return is_action(video, said_next[1], said["action"]) and is_moment(video, said, text)
     since = re.search(r"(?:begin|start)(?:ning|ing|s)? to (.+?)[,.?]", question)
     if since:
         rows = [row for row in video.actions if is_action(video, since[1], row.label)]

@@ -55,7 +55,8 @@ class RawVideo:
             kinds = {DOMAIN["contact_type"]: self.contacts, DOMAIN["place_type"]: self.places}
             if row["relation_type"] in kinds:
                 kinds[row["relation_type"]].setdefault(pair, []).extend(self._rows(row, row["value"]))
-        self.actions = [row for row in self._segments(document.get("activities", [])) if " " in row.label]
+        self.contacts = {pair: self._without_gaps(rows) for pair, rows in self.contacts.items()}
+        self.actions = self._segments(document.get("activities", []))
         self.steps = self._segments(document.get("process_steps", []))
         self._masks: dict[tuple[str, int], NDArray[np.bool_]] = {}
         self._gaps: dict[tuple[str, str, int], float] = {}
@@ -63,6 +64,16 @@ class RawVideo:
     def _rows(self, row: Mapping[str, Any], label: str) -> Iterator[Row]:
         for span in row["image_ranges"]:
             yield Row(label, span["image_id_start"], min(span["image_id_end"], self.count))
+
+    def _without_gaps(self, rows: Iterable[Row]) -> list[Row]:
+        """Rows of which those with one label are one row if less than half a second is between them."""
+        joined: list[Row] = []
+        for row in sorted(rows):
+            if joined and joined[-1].label == row.label and row.start - joined[-1].end <= self.gap:
+                joined[-1] = joined[-1]._replace(end=max(row.end, joined[-1].end))
+            else:
+                joined.append(row)
+        return joined
 
     def _segments(self, rows: Iterable[Mapping[str, Any]]) -> list[Row]:
         segments = [

@@ -74,7 +74,7 @@ def same_noun(first: str, second: str) -> bool:
     def fits(group: list[str], name: str) -> bool:
         return any(name == word or name.endswith(f" {word}") for word in group)
 
-    same = first == second or first.endswith(f" {second}") or second.endswith(f" {first}")
+    same = first == second or not (first and second) or first.endswith(f" {second}") or second.endswith(f" {first}")
     return same or any(fits(group, first) and fits(group, second) for group in DOMAIN["nouns"])
 
 

@@ -124,3 +124,9 @@ def test_a_value_goes_on_over_a_hole_in_which_the_thing_is_hidden(tmp_path: Path
 def test_a_thing_is_called_what_people_call_it(tmp_path: Path) -> None:
     scene = table(tmp_path, {"store": "box"}, attributes=[("store", "type", "capsule store", 0, 120)])
     assert scene.things["store"].name == "capsule box"
+
+
+def test_a_contact_recorded_on_single_frames_lasts_over_short_gaps(tmp_path: Path) -> None:
+    rows = [("right", HOLDS, "holds", "cup", (start, start + 1)) for start in (20, 25, 30, 50)]
+    scene = scene_of(tmp_path, document(relations=rows))
+    assert [use.contacts for use in scene.uses] == [(("holds", 20, 31),), (("holds", 50, 51),)]

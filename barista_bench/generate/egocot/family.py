@@ -14,23 +14,41 @@ from typing import ClassVar, NamedTuple
 
 import msgspec
 
-from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, EvidenceBox, EvidenceFact, Times
-from barista_bench.benchmarks.egocot.items import BY_CODE, GROUPS, GraphPredicate, Split, clock_text
-from barista_bench.benchmarks.egocot.lexicon import CONTACTS
+from barista_bench.benchmarks.egocot.items import BY_CODE, GROUPS, GraphPredicate, Split
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.benchmarks.release_records import PlacedRecord
-from barista_bench.core.boxes import Xyxy, xywh_to_xyxy
+from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.task import Json
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
 from barista_bench.generate.egocot.moments import DISTRACTORS, EgocotWords, ShownScene
 from barista_bench.generate.egocot.questions import QUESTIONS
-from barista_bench.generate.egocot.statements import AwayFrom, BringsAbout, InPart, InStep, NextAction, NextState
+from barista_bench.generate.egocot.rationales import rationale_of
+from barista_bench.generate.egocot.statements import (
+    AwayFrom,
+    BringsAbout,
+    InPart,
+    InStep,
+    LiesTowards,
+    NextAction,
+    NextState,
+)
 from barista_bench.generate.family import Family, family_words, place_video
+from barista_bench.generate.nearby import place_words
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, ValueSpan, find_overlapping
-from barista_bench.generate.statements import AllOf, AnyOf, Changes, Does, HasValue, Precedes, Statement, Touches
+from barista_bench.generate.statements import (
+    AllOf,
+    AnyOf,
+    Changes,
+    Does,
+    HasValue,
+    Located,
+    Precedes,
+    Statement,
+    Touches,
+)
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.graph_words import third_person
@@ -108,6 +126,14 @@ class EvidenceMaker:
                 yield StatedFact(f"{side} hand", predicate, name, frame, frame, frame, text, statement)
             case HasValue(object_id, kind, value, frame):
                 yield self._state_fact(object_id, kind, value, frame)
+            case Located(object_id, place, other, frame):
+                where = f"{place_words(self.scene, place, other)} the {self._name(other)}"
+                yield self._is_fact(object_id, where, "", frame, statement)
+            case LiesTowards(object_id, frame, direction, other, _):
+                than = f" than the {self._name(other)}" if other != object_id else ""
+                yield self._is_fact(object_id, direction, than, frame, statement)
+            case Does(action, frame):
+                yield self._action_fact(action, frame, self.scene.actions, statement)
             case InStep(step, frame):
                 yield self._action_fact(step, frame, self.scene.steps, statement)
             case NextAction(action, _, until):
@@ -131,6 +157,10 @@ class EvidenceMaker:
         name, state = self._name(object_id), self.view.words.state(value, self.scene.things[object_id].category)
         atom = HasValue(object_id, kind, value, frame)
         return StatedFact(name, "is", state, frame, start, end, f"the {name} is {state}", atom)
+
+    def _is_fact(self, object_id: str, words: str, rest: str, frame: int, atom: Statement) -> StatedFact:
+        name = self._name(object_id)
+        return StatedFact(name, "is", words, frame, frame, frame, f"the {name} is {words}{rest}", atom)
 
     def _action_fact(self, name: str, frame: int, spans: Sequence[ActionSpan], atom: Statement) -> StatedFact:
         start, end = _extent([span for span in spans if span.name == name], frame)
@@ -213,6 +243,8 @@ def _objects(statement: Statement) -> Iterator[str]:
                 yield from _objects(part)
         case Precedes(objects):
             yield from objects
+        case LiesTowards(item, _, _, other) | Located(item, _, other):
+            yield from dict.fromkeys((item, other))
         case Touches() | AwayFrom() | HasValue() | InPart() | NextState() | Changes() | BringsAbout():
             yield statement.object
 
@@ -324,63 +356,3 @@ def _reasons(record: _Record, scene: Scene) -> list[str]:
     duration = scene.frame_count / scene.fps
     evidence = question_evidence(item.evidence, item.question, item.choices, item.answer, size=size, duration=duration)
     return [*rationale_of(evidence), f"So the answer is {item.answer}."]
-
-
-_VERBS = {
-    **{name: name for name in (*CONTACTS, "releases", "cuts")},
-    "manipulates by": "manipulates objects using",
-    "switches": "turns on",
-}
-
-
-def rationale_of(evidence: EvidenceBase) -> list[str]:
-    """Return sentences for all relations, focused places, targets and moments in the evidence.
-
-    >>> rationale_of(EvidenceBase(facts=(EvidenceFact("left hand", "holds", "pot", ((1.0, 1.0),)),)))
-    ['At 00:01.00, the left hand holds the pot.']
-    """
-    facts = [fact for fact in evidence.facts if fact.is_annotated]
-    focused = [box for box in evidence.places if box.is_focused]
-    mentioned = {time for fact in facts for span in fact.spans[:1] for time in span} | {box.time for box in focused}
-    unmentioned = [time for time in evidence.times if not any(abs(time - other) <= TOLERANCE for other in mentioned)]
-    targets = (f"The target object is the {_noun(name)}." for name in evidence.targets)
-    sentences = [*targets, *map(fact_sentence, facts), *map(place_sentence, focused)]
-    subject = "moments that matter are" if len(unmentioned) > 1 else "moment that matters is"
-    return [*sentences, f"The {subject} {', '.join(map(clock_text, unmentioned))}."] if unmentioned else sentences
-
-
-def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
-    """Return a sentence about one relation. Its time is `span`, or the first span of the fact."""
-    span = span or (fact.spans[0] if fact.spans else None)
-    if fact.text:
-        return _with_time(f"{fact.text}.", None if fact.predicate == "precedes" else span)
-    verb = _VERBS.get(fact.predicate, f"is {fact.predicate}")
-    return _with_time(f"the {_noun(fact.subject)} {verb} the {_noun(fact.object)}.", span)
-
-
-def place_sentence(box: EvidenceBox) -> str:
-    """Return a sentence about the part of the frame that contains an object at one time."""
-    return _with_time(f"the {_noun(box.name)} is in the {region_words(box.box)} of the frame.", (box.time, box.time))
-
-
-def region_words(box: Xyxy) -> str:
-    """Return the part of the frame that contains a box's centre. `box` is in fractions of the frame.
-
-    >>> region_words((0.0, 0.8, 0.2, 1.0)), region_words((0.4, 0.4, 0.6, 0.6))
-    ('lower left', 'middle')
-    """
-    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    across = "left" if x < 0.4 else "right" if x > 0.6 else "center"
-    down = "upper" if y < 0.4 else "lower" if y > 0.6 else "middle"
-    return "middle" if (across, down) == ("center", "middle") else f"{down} {across}"
-
-
-def _noun(name: str) -> str:
-    return "operator" if name == "hand" else name
-
-
-def _with_time(sentence: str, span: Times | None) -> str:
-    if span is None:
-        return sentence[0].upper() + sentence[1:]
-    start, end = map(clock_text, span)
-    return f"At {start}, {sentence}" if start == end else f"From {start} to {end}, {sentence}"

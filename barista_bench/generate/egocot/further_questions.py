@@ -7,17 +7,19 @@ graph with one or two objects also decides these questions.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import product, zip_longest
 
+import msgspec
+
 from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
-from barista_bench.generate.descriptions import TOUCHES, name_object
+from barista_bench.generate.descriptions import TOUCHES, Basis, name_object
 from barista_bench.generate.egocot.moments import DISTRACTORS, ShownScene, sentence
-from barista_bench.generate.egocot.statements import PLACES, AwayFrom, InPart, InStep, Place, part_of_frame
+from barista_bench.generate.egocot.statements import PLACES, AwayFrom, InPart, InStep, NextAction, Place, part_of_frame
 from barista_bench.generate.spans import COLOUR, SIDES, NamedObject, ValueSpan
-from barista_bench.generate.statements import AllOf, HasValue, Statement, Touches
+from barista_bench.generate.statements import AllOf, Does, HasValue, Statement, Touches
 
 HANDS = {(True, True): "Both hands.", (True, False): "Only the left hand.", (False, True): "Only the right hand."}
 NEITHER = "Neither hand."
@@ -79,7 +81,7 @@ def state_before(view: ShownScene) -> Iterator[QuestionCandidate]:
         if any(current in change for change in view.scene.changes):
             state = view.words.state(current.value, current.thing.category)
             claim = partial(HasValue, current.thing.id, current.type, current.value)
-            yield from _which_moment(view, "SR moment", {"state": state}, claim, f"when {current.value}", current.thing)
+            yield from which_moment(view, "SR moment", {"state": state}, claim, f"when {current.value}", current.thing)
 
 
 def state_of_tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -137,14 +139,14 @@ def moment_of_touch(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HGC: the moment at which a hand is on an object."""
     for thing, side in product(view.used_things, SIDES):
         claim = partial(Touches, side, thing.id)
-        yield from _which_moment(view, "HGC moment", {"side": side}, claim, side, thing)
+        yield from which_moment(view, "HGC moment", {"side": side}, claim, side, thing)
 
 
 def moment_of_step(view: ShownScene) -> Iterator[QuestionCandidate]:
     """PR: the moment at which a step is under way."""
     for name in dict.fromkeys(step.name for step in view.scene.steps):
         claim = partial(InStep, name)
-        yield from _which_moment(view, "PR moment", {"step": view.phrase(name)}, claim, step_key(name))
+        yield from which_moment(view, "PR moment", {"step": view.phrase(name)}, claim, step_key(name))
 
 
 def step_key(name: str) -> str:
@@ -152,17 +154,41 @@ def step_key(name: str) -> str:
     return f"to {name}{FACTS}from {name}"
 
 
-def _which_moment(
+def moment_of_action(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """PR: the moment at which an action is in progress."""
+    for name in dict.fromkeys(action.name for action in view.scene.actions):
+        slots = {"doing": view.participle_phrase(name)}
+        yield from which_moment(view, "PR action", slots, partial(Does, name), f"when {name}")
+
+
+def moment_before_action(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """NAA: the moment after which an action is the next one that begins."""
+    following = {frame: next((a for a in view.scene.actions if a.start > frame), None) for frame in view.frames}
+
+    def claim(name: str, frame: int) -> Statement:
+        start = action.start if (action := following[frame]) else frame
+        until = next((other for other in view.frames if other > start + view.scene.margin), frame)
+        return NextAction(name, frame, until)
+
+    for name in dict.fromkeys(action.name for action in view.scene.actions):
+        slots = {"do": view.phrase(name)}
+        for candidate in which_moment(view, "NAA moment", slots, partial(claim, name), f"before {name}"):
+            if action := following[candidate.frames[0]]:
+                yield msgspec.structs.replace(candidate, event=f"{name} from {action.start}")
+
+
+def which_moment(
     view: ShownScene,
     wording: str,
     slots: dict[str, str],
     claim: Callable[[int], Statement],
     event: str,
     thing: NamedObject | None = None,
+    barred: Collection[Basis] = TOUCHES,
 ) -> Iterator[QuestionCandidate]:
     """Yield a shown moment at which a claim holds, with moments at which it does not hold as distractors.
 
-    The object is visible at all these moments.
+    The object is visible at all these moments. The properties `barred` must not identify it.
     """
     frames = [frame for frame in view.frames if thing is None or view.scene.is_visible(thing.id, frame)]
     truths = {frame: claim(frame).truth(view.scene) for frame in frames}
@@ -174,7 +200,7 @@ def _which_moment(
     wrong = [frame for pair in zip_longest(*by_kind) for frame in pair if frame is not None][:DISTRACTORS]
     for frame in (frame for frame, truth in truths.items() if truth and view.frames.index(frame) % 2 == 0):
         shown: Sequence[int] = (frame, *wrong)
-        things = [name_object(view.scene, thing, shown, TOUCHES)] if thing else []
+        things = [name_object(view.scene, thing, shown, barred)] if thing else []
         right, *choices = (Choice(f"At {view.time(index)}.", claim(index)) for index in shown)
         named_slots = slots | ({"thing": things[0].name} if things else {})
         arguments = wording, named_slots, right, choices, shown, things
@@ -183,10 +209,10 @@ def _which_moment(
 
 
 def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """LVR: the earlier place in the frame of an object that hands work with."""
-    for used_thing, frame in product(view.used_things, view.frames):
-        if part := part_of_frame(view.scene, used_thing.id, frame):
-            thing = name_object(view.scene, used_thing, [frame], {"side"})
+    """LVR: the earlier place of an object in the frame."""
+    for seen_thing, frame in product(view.by_use, view.frames):
+        if part := part_of_frame(view.scene, seen_thing.id, frame):
+            thing = name_object(view.scene, seen_thing, [frame], {"side"})
             slots = {"time": view.time(frame), "thing": thing.name}
             right, *choices = _place_choices(thing, frame, part)
             yield view.candidate("LVR", slots, right, choices, [frame], [thing], event=f"{thing.id} {part}")

@@ -18,7 +18,7 @@ import msgspec
 from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, is_told_apart, name_object
-from barista_bench.generate.egocot import further_questions as further
+from barista_bench.generate.egocot import further_questions as further, place_questions as places
 from barista_bench.generate.egocot.moments import DISTRACTORS, Moment, ShownScene, sentence, touch_text
 from barista_bench.generate.egocot.statements import AwayFrom, BringsAbout, InStep, NextAction, NextState, causes_of
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, noun_of, verb_of
@@ -306,7 +306,7 @@ def _cause_choice(view: ShownScene, start: int, end: int, name: str, before: Val
     values = before.type, before.value, after.value
     first, last = (view.words.state(span.value, span.thing.category) for span in (before, after))
     # Otherwise "to open" and "is open" would make the same claim twice.
-    is_named = view.scene.domain.same_noun(noun_of(name), after.thing.noun)
+    is_named = bool(noun_of(name)) and view.scene.domain.same_noun(noun_of(name), after.thing.noun)
     is_implied = is_named and any(word.startswith(verb_of(name)) for word in last.split())
     change = f"and the {after.thing.name} goes from {first} to {last}"
     text = f"The person {third_person(view.phrase(name))}, {f'which was {first} until then' if is_implied else change}."
@@ -371,13 +371,13 @@ QUESTIONS: Mapping[str, Sequence[Callable[[ShownScene], Iterator[QuestionCandida
     "HOA": (hand_of_object, further.hands_on_object),
     "MSP": (state_in_use,),
     "SR": (when_it_changed, further.state_before),
-    "LVR": (further.place_before,),
+    "LVR": (further.place_before, places.direction_to_other, places.moment_at_place),
     "HOTR": (order_of_contacts,),
     "NSA": (next_state,),
-    "NAA": (next_action,),
+    "NAA": (next_action, further.moment_before_action),
     "LCOI": (cause_of_change,),
-    "PR": (progress, further.moment_of_step),
+    "PR": (progress, further.moment_of_step, further.moment_of_action),
     "HGC": (hands_over_time, further.moment_of_touch),
-    "GOT": (further.tracked_object, further.state_of_tracked_object),
+    "GOT": (further.tracked_object, further.state_of_tracked_object, places.direction_of_move),
 }
 """The questions of each subtask."""

@@ -36,6 +36,18 @@ PLACES: tuple[tuple[Place, ...], ...] = (
     ("upper center", "middle left", "middle right", "lower center"),
 )
 """The quarters of the frame, and the middle parts of its edges."""
+Direction: TypeAlias = Literal[
+    "higher up and further left", "higher up and further right", "lower down and further left",
+    "lower down and further right", "higher up", "further left", "further right", "lower down",
+]  # fmt: skip
+DIRECTIONS: tuple[tuple[Direction, ...], ...] = (
+    ("higher up and further left", "higher up and further right", "lower down and further left",
+     "lower down and further right"),
+    ("higher up", "further left", "further right", "lower down"),
+)  # fmt: skip
+"""The diagonal directions in the picture, and the directions along its edges."""
+SLANT = 0.4
+"""A direction is along an edge if the way across is at most this fraction of the way along."""
 OFF_CENTRE = 0.12
 """A centre is on one side if it is at least this fraction of the frame's width or height from the frame's middle."""
 EDGE = 0.3
@@ -58,6 +70,24 @@ class InPart(Statement, frozen=True):
         part = part_of_frame(scene, self.object, self.frame)
         is_decided = any(part in row and self.part in row for row in PLACES)
         return part == self.part if is_decided else None
+
+
+class LiesTowards(Statement, frozen=True):
+    """An object at `frame` lies in a direction from another object at `since`, or from its own place at `since`.
+
+    False: it clearly lies in another direction of the same row of `DIRECTIONS`.
+    """
+
+    object: str
+    frame: int
+    direction: Direction
+    other: str
+    since: int
+
+    def recorded_truth(self, scene: Scene) -> Truth:
+        direction = direction_between(scene, self.object, self.frame, self.other, self.since)
+        is_decided = any(direction in row and self.direction in row for row in DIRECTIONS)
+        return direction == self.direction if is_decided else None
 
 
 class AwayFrom(Statement, frozen=True):
@@ -211,6 +241,50 @@ def part_of_frame(scene: Scene, object_id: str, frame: int) -> Place | None:
 
     Return None near the middle of the frame, without a box, or if only a small part of the object is inside the frame.
     """
+    centre = _centre(scene, object_id, frame)
+    if centre is None:
+        return None
+    right, down = centre
+    if min(abs(right), abs(down)) >= OFF_CENTRE:
+        return PLACES[0][2 * (down > 0) + (right > 0)]
+    if max(abs(right), abs(down)) < EDGE:
+        return None
+    if abs(down) > abs(right):
+        return "lower center" if down > 0 else "upper center"
+    return "middle right" if right > 0 else "middle left"
+
+
+@cached_by_scene
+def direction_between(scene: Scene, object_id: str, frame: int, other: str, since: int) -> Direction | None:
+    """Return the direction of the centre of an object's box at `frame` from the centre of another box at `since`.
+
+    Return None without boxes, if the direction is unclear, or if the boxes of two objects overlap.
+    """
+    here, there = _centre(scene, object_id, frame), _centre(scene, other, since)
+    if here is None or there is None or (object_id != other and _overlap(scene, object_id, other, frame)):
+        return None
+    right, down = here[0] - there[0], here[1] - there[1]
+    is_across, is_along = abs(right) >= OFF_CENTRE, abs(down) >= OFF_CENTRE
+    if is_across and is_along:
+        return DIRECTIONS[0][2 * (down > 0) + (right > 0)]
+    across, along = abs(right) * scene.video.video.width, abs(down) * scene.video.video.height
+    if is_across and along <= SLANT * across:
+        return "further right" if right > 0 else "further left"
+    if is_along and across <= SLANT * along:
+        return "lower down" if down > 0 else "higher up"
+    return None
+
+
+def _overlap(scene: Scene, first: str, second: str, frame: int) -> bool:
+    (x, y, width, height), (a, b, c, d) = (scene.boxes(frame)[item] for item in (first, second))
+    return x < a + c and a < x + width and y < b + d and b < y + height
+
+
+def _centre(scene: Scene, object_id: str, frame: int) -> tuple[float, float] | None:
+    """Return how far the centre of a box is from the middle of the frame to the right and down, in fractions.
+
+    Return None without a box, or if only a small part of the object is inside the frame.
+    """
     box = scene.boxes(frame).get(object_id)
     if box is None:
         return None
@@ -219,12 +293,4 @@ def part_of_frame(scene: Scene, object_id: str, frame: int) -> Place | None:
     is_cut = min(x, y) < 1 or x + width > frame_width - 1 or y + height > frame_height - 1
     if is_cut and width * height < CUT * frame_width * frame_height:
         return None
-    right = (x + width / 2) / frame_width - 0.5
-    down = (y + height / 2) / frame_height - 0.5
-    if min(abs(right), abs(down)) >= OFF_CENTRE:
-        return PLACES[0][2 * (down > 0) + (right > 0)]
-    if max(abs(right), abs(down)) < EDGE:
-        return None
-    if abs(down) > abs(right):
-        return "lower center" if down > 0 else "upper center"
-    return "middle right" if right > 0 else "middle left"
+    return (x + width / 2) / frame_width - 0.5, (y + height / 2) / frame_height - 0.5

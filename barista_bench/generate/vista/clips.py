@@ -33,7 +33,7 @@ from barista_bench.generate.vista.statements import (
 )
 from barista_bench.generate.wordings import Phrases, Slots, plain_text
 from barista_bench.scene_graph.domain import DomainRecord
-from barista_bench.scene_graph.graph_words import spoken_form
+from barista_bench.scene_graph.graph_words import action_phrase, spoken_form
 
 Order: TypeAlias = tuple[int, ...]
 """Indices of clips in the order in which they are joined."""
@@ -99,7 +99,7 @@ class VistaWords(DomainRecord, frozen=True):
     def action(self, name: str) -> str:
         """Return an activity "Verb noun" in words without a subject, such as "pick up the cup"."""
         verb, noun = verb_of(name), noun_of(name)
-        return f"{self.phrases.get(verb, spoken_form(verb))} the {self.nouns.get(noun, noun)}"
+        return action_phrase(self.phrases.get(verb, spoken_form(verb)), self.nouns.get(noun, noun))
 
     def action_on_it(self, name: str) -> str:
         """Return an activity with "it" instead of its noun, such as "pick it up"."""
@@ -267,6 +267,8 @@ def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: Vist
 def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
     """Yield candidates about the object of an action, and about which of two opposite actions it is (open, close)."""
     verb, noun = verb_of(clip.name), noun_of(clip.name)
+    if not noun:
+        return
     sets = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun])]
     for subtask, pairs in words.opposites.items():
         opposites = [pair[1 - pair.index(verb.lower())].capitalize() for pair in pairs if verb in pair]

@@ -89,7 +89,7 @@ def _write_set(
     entries = [{"path": entry_path(item), "label": labels[item.candidate.right[0].text]} for item in members]
     actions = list(dict.fromkeys(action for item in members for action in item.candidate.extra["actions"]))
     metadata: dict[str, object] = {
-        "concepts": {"high_level_actions": actions, "objects": list(dict.fromkeys(map(noun_of, actions)))}
+        "concepts": {"high_level_actions": actions, "objects": list(dict.fromkeys(filter(None, map(noun_of, actions))))}
     }
     if kind == "remix":
         prefixes = {item.candidate.right[0].text: item.candidate.extra["shared"] for item in members}

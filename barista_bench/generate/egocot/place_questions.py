@@ -1,0 +1,64 @@
+"""EgoCoT-Bench's questions about places that need no hands: directions in the picture, and places at other objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import combinations
+
+import msgspec
+
+from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.egocot.further_questions import which_moment
+from barista_bench.generate.egocot.moments import ShownScene, sentence
+from barista_bench.generate.egocot.statements import DIRECTIONS, LiesTowards, direction_between
+from barista_bench.generate.nearby import place_words
+from barista_bench.generate.spans import NamedObject
+from barista_bench.generate.statements import Located, Seen, Unique
+
+
+def direction_to_other(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """LVR: the direction of an object from another object that it does not overlap in the picture."""
+    for frame in view.frames:
+        for thing, other in combinations(view.visible_things(view.by_use, frame, barred={"side", "place"}), 2):
+            if not view.scene.is_part_of_other(thing.id, other.id):
+                slots = {"time": view.time(frame), "thing": thing.name, "other": other.name}
+                yield from _directions(view, "LVR direction", slots, (thing, frame), (other, frame))
+
+
+def direction_of_move(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """GOT: the direction in which an object is moved in the picture, from one moment to another."""
+    for since, frame in combinations(view.frames, 2):
+        for thing in view.visible_things(view.used_things, since, frame, barred={"side", "place"}):
+            slots = {"since": view.time(since), "time": view.time(frame), "thing": thing.name}
+            yield from _directions(view, "GOT move", slots, (thing, frame), (thing, since))
+
+
+def _directions(
+    view: ShownScene, wording: str, slots: dict[str, str], here: tuple[NamedObject, int], there: tuple[NamedObject, int]
+) -> Iterator[QuestionCandidate]:
+    """Yield the question for the direction of an object at a frame from an object at another frame, if it is clear."""
+    (thing, frame), (other, since) = here, there
+    direction = direction_between(view.scene, thing.id, frame, other.id, since)
+    if direction is not None:
+        row = next(row for row in DIRECTIONS if direction in row)
+        right, *choices = (
+            Choice(sentence(words), LiesTowards(thing.id, frame, words, other.id, since)) for words in (direction, *row)
+        )
+        event = f"{thing.id} {other.id} {direction}"
+        yield view.candidate(
+            wording, slots, right, choices, [frame, since], list(dict.fromkeys((thing, other))), event=event
+        )
+
+
+def moment_at_place(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """LVR: the moment at which an object is in a place at another object."""
+    for thing, predicate, other in dict.fromkeys((s.thing, s.predicate, s.other) for s in view.scene.places):
+        words = view.scene.domain.places.get(predicate)
+        if words is None or words.is_part or words.words.endswith("ing"):
+            continue
+        slots = {"place": f"{place_words(view.scene, predicate, other.id)} the {other.name}"}
+        claim, event = partial(Located, thing.id, predicate, other.id), f"{predicate} {other.id}"
+        for candidate in which_moment(view, "LVR moment", slots, claim, event, thing, {"place"}):
+            given = Seen(other.id, candidate.frames[0]), Unique(other.id, candidate.frames)
+            yield msgspec.structs.replace(candidate, given=(*candidate.given, *given))

@@ -16,15 +16,15 @@ import logging
 import os
 import signal
 import socket
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from multiprocessing import active_children, get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -217,24 +217,15 @@ def _one_item(work: Callable[[JobT], T], job: JobT) -> Iterator[T]:
 
 
 @contextmanager
-def _deferred_interruption() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block, since an interrupted start would print a traceback.
-
-    A terminal sends Ctrl-C to every process. A process that starts in the block ignores Ctrl-C.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    interrupts: list[int] = []
-    previous_handler = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
-    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited by child processes
+def new_processes_end(active_children: Callable[[], Iterable[BaseProcess]]) -> Iterator[None]:
+    """End the processes that start in the block if the block raises an error or is interrupted."""
+    other_processes = set(active_children())
     try:
         yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
-        signal.signal(signal.SIGINT, previous_handler)
-    if interrupts:
-        signal.raise_signal(signal.SIGINT)
+    except BaseException:
+        for process in set(active_children()) - other_processes:
+            process.terminate()
+        raise
 
 
 @contextmanager
@@ -243,23 +234,23 @@ def worker_processes(number: int) -> Iterator[Callable[[Callable[[JobT], T], Ite
 
     Processes are spawned, not forked, since loaded libraries hold threads and locks.
     """
-    other_processes = set(active_children())
     pool = ProcessPoolExecutor(number, get_context("spawn"))
 
     def map_in_order(work: Callable[[JobT], T], jobs: Iterable[JobT]) -> Iterator[T]:
+        # A terminal sends Ctrl-C to every process. A worker ignores it from its first moment, since it inherits the
+        # signal mask of the thread that starts it; an initializer would run too late. Ctrl-C raises only in the main
+        # thread, so it does not break off the start of a worker.
+        block = partial(signal.pthread_sigmask, signal.SIG_BLOCK, {signal.SIGINT})
         # Do not use the pool's map, since it cancels waiting jobs. Before Python 3.12.3, a pool with ended processes
         # prints a traceback for each cancelled job.
-        with _deferred_interruption():
-            futures = deque(pool.submit(work, job) for job in jobs)
+        with ThreadPoolExecutor(1, initializer=block) as starter:
+            futures = starter.submit(lambda: deque(pool.submit(work, job) for job in jobs)).result()
         while futures:  # each result is released when it is yielded
             yield futures.popleft().result()
 
     try:
-        yield map_in_order
-    except BaseException:
-        for process in set(active_children()) - other_processes:
-            process.terminate()
-        raise
+        with new_processes_end(active_children):
+            yield map_in_order
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -271,29 +262,3 @@ def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: in
         return
     with worker_processes(min(number, len(jobs))) as map_in_order:
         yield from map_in_order(work, jobs)
-
-
-@contextmanager
-def forked_workers() -> Iterator[None]:
-    """Let a library fork workers in the block. Only this process handles Ctrl-C, even if the library sets handlers."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    process = os.getpid()
-    interrupts: list[int] = []
-
-    def interrupt(number: int, _: object) -> None:
-        if os.getpid() == process:
-            interrupts.append(number)
-            raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    except Exception:  # any class, since a library may replace the interruption by its own error; raised again
-        if interrupts:
-            raise KeyboardInterrupt from None
-        raise
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -4,6 +4,8 @@ Each flag has the name of the Python keyword that it sets.
 """
 
 import os
+import signal
+from functools import partial
 
 EXIT_INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
@@ -12,6 +14,8 @@ INTERRUPTED_LINE = "interrupted"
 
 def main() -> None:
     """Run the command line. Ctrl-C ends it with a one-line message, even while commands are still being imported."""
+    # A terminal sends Ctrl-C to every process. It ends the workers that libraries fork at once, without a traceback.
+    os.register_at_fork(after_in_child=partial(signal.signal, signal.SIGINT, signal.SIG_DFL))
     try:
         from barista_bench.cli.commands import run_command
 

@@ -22,12 +22,13 @@ from typing import Any
 
 import datasets
 import msgspec
+import multiprocess
 import numpy as np
 import pyarrow.parquet as pq
 from datasets.info import DatasetInfosDict
 
 from barista_bench.benchmarks import find_task, get_benchmark, task_class, task_options
-from barista_bench.cluster import RayCluster, cluster_of, forked_workers
+from barista_bench.cluster import RayCluster, cluster_of, new_processes_end
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.settings import check_settings
 from barista_bench.data.builder import BenchmarkBuilder
@@ -293,8 +294,11 @@ def _describe(plan: PlannedSet) -> BuiltConfig:
 
 def _prepare(builder: BenchmarkBuilder, num_proc: int) -> None:
     """Prepare the cache entry, and save the list of lost examples beside it."""
-    with forked_workers():
-        builder.download_and_prepare(num_proc=num_proc if num_proc > 1 else None)
+    try:
+        with new_processes_end(multiprocess.active_children):
+            builder.download_and_prepare(num_proc=num_proc if num_proc > 1 else None)
+    except multiprocess.TimeoutError as error:  # `datasets` raises it while it handles an interruption
+        raise error.__context__ or error from None
     # A split may have lost all its examples. `datasets` writes such a split but cannot read it.
     for split in [name for name, info in builder.info.splits.items() if not info.num_examples]:
         del builder.info.splits[split]

@@ -9,7 +9,7 @@ show the right frame. torchcodec runs exact, with 1 thread and with as many as F
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import av
@@ -24,14 +24,15 @@ from barista_bench.media.video.index import build_index
 
 Images = NDArray[np.uint8]
 Read = Callable[[list[int]], Images]
-Requests = dict[str, list[list[int]]]
+Row = tuple[str, dict[str, float], dict[str, str]]
+"""A pattern, and by reader: best seconds per request, and right / asked frames."""
 
 OURS = "barista_bench"
 _THIN = 8  # each 8th pixel of each 8th row is compared for the other readers
 _NEAR = 4.0  # mean difference of grey levels that another colour conversion may make
 
 
-def requests(count: int, quick: bool) -> Requests:
+def requests(count: int, quick: bool) -> dict[str, list[list[int]]]:
     """Frame indices per access pattern, for a video of `count` frames."""
     rng = np.random.default_rng(3)
     times = 4 if quick else 10
@@ -78,7 +79,7 @@ def openers(path: Path) -> dict[str, Callable[[], object]]:
 
 
 def reference(path: Path, wanted: set[int]) -> dict[int, Images]:
-    """The wanted frames from one sequential decode; whole frames as hashes would do, but thin ones are needed too."""
+    """The wanted frames from one sequential decode."""
     frames: dict[int, Images] = {}
     with av.open(str(path)) as container:
         container.streams.video[0].thread_type = "AUTO"
@@ -90,22 +91,18 @@ def reference(path: Path, wanted: set[int]) -> dict[int, Images]:
 
 def check(name: str, images: Images, asked: list[int], true: dict[int, Images]) -> int:
     """How many frames are right. See the module's text."""
-    right = 0
-    for image, index in zip(images, asked, strict=True):
-        if name == OURS:
-            right += np.array_equal(image, true[index])
-        else:
-            thin = image[::_THIN, ::_THIN].astype(int) - true[index][::_THIN, ::_THIN]
-            right += float(np.abs(thin).mean()) < _NEAR
-    return right
+    pairs = [(image, true[index]) for image, index in zip(images, asked, strict=True)]
+    if name == OURS:
+        return sum(np.array_equal(image, frame) for image, frame in pairs)
+    thin = [image[::_THIN, ::_THIN].astype(int) - frame[::_THIN, ::_THIN] for image, frame in pairs]
+    return sum(float(np.abs(difference).mean()) < _NEAR for difference in thin)
 
 
-def measure(path: Path, quick: bool) -> list[tuple[str, dict[str, float], dict[str, str]]]:
-    """Per pattern: the pattern's name, best seconds per request of each reader, and its right / asked frames."""
-    table: list[tuple[str, dict[str, float], dict[str, str]]] = []
+def measure(path: Path, quick: bool) -> Iterator[Row]:
+    """Yield a row for opening the video, and one for each pattern."""
     rounds = 1 if quick else 3
     opens = {name: [time_call(call) for _ in range(rounds + 2)] for name, call in openers(path).items()}
-    table.append(("open", {name: min(times) for name, times in opens.items()}, {}))
+    yield "open", {name: min(times) for name, times in opens.items()}, {}
     calls = readers(path)
     count = build_index(str(path)).pts.size
     for pattern, asked in requests(count, quick).items():
@@ -123,8 +120,7 @@ def measure(path: Path, quick: bool) -> list[tuple[str, dict[str, float], dict[s
                 times[name].append(spent / len(asked))
         total = sum(map(len, asked))
         best = {name: min(values) for name, values in times.items()}
-        table.append((pattern, best, {name: f"{right[name]}/{total}" for name in calls}))
-    return table
+        yield pattern, best, {name: f"{right[name]}/{total}" for name in calls}
 
 
 def time_call(call: Callable[[], object]) -> float:
@@ -134,7 +130,7 @@ def time_call(call: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def show(title: str, table: list[tuple[str, dict[str, float], dict[str, str]]]) -> None:
+def show(title: str, table: list[Row]) -> None:
     """Print a Markdown table: ms, and how many times slower than this package; right frames in brackets."""
     names = list(table[0][1])
     print(f"\n{title}\n\n| pattern | " + " | ".join(names) + " | gain over the better of each |")
@@ -153,7 +149,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     for gop, b_frames in ((30, 3),) if quick else ((30, 3), (250, 3), (30, 0)):
         path = sample_video(10 if quick else 60, gop, b_frames)
-        show(f"Frame access, {path.name}", measure(path, quick))
+        show(f"Frame access, {path.name}", list(measure(path, quick)))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from barista_bench.core.boxes import BoxFormat
@@ -54,7 +55,6 @@ class TrainingSet:
     `write` makes the videos in a folder, and may leave a `split.json` beside it.
     """
 
-    folder: str
     name: str
     write: Callable[[Path], object]
     task: str
@@ -62,38 +62,20 @@ class TrainingSet:
     steps: int
 
 
+_relation_patches = partial(write_patches, colour_says="relation", seed=DATA_SEED)
+_box_patches = partial(write_patches, colour_says="box", seed=DATA_SEED)
+_kitchen = partial(write_kitchen, videos=18, seed=DATA_SEED, width=320, height=180)
 SETS = (
-    TrainingSet(
-        "patches_relations",
-        "patches, `relations`",
-        lambda folder: write_patches(folder, colour_says="relation", seed=DATA_SEED),
-        "relations",
-        {"frame_step": 5},
-        300,
-    ),
-    TrainingSet(
-        "patches_grounding",
-        "patches, `grounding`",
-        lambda folder: write_patches(folder, colour_says="box", seed=DATA_SEED),
-        "grounding",
-        {"fraction": 0.25},
-        300,
-    ),
-    TrainingSet(
-        "kitchen",
-        "kitchen, `relations`",
-        lambda folder: write_kitchen(folder, videos=18, seed=DATA_SEED, width=320, height=180),
-        "relations",
-        {"frame_step": 10},
-        800,
-    ),
+    TrainingSet("patches", _relation_patches, "relations", {"frame_step": 5}, 300),
+    TrainingSet("patches", _box_patches, "grounding", {"fraction": 0.25}, 300),
+    TrainingSet("kitchen", _kitchen, "relations", {"frame_step": 10}, 800),
 )
 
 
 def main() -> None:
     print(HEADER)
     for training_set in SETS:
-        work = Path(sys.argv[1]) / training_set.folder
+        work = Path(sys.argv[1]) / f"{training_set.name}_{training_set.task}"
         work.mkdir(parents=True, exist_ok=True)
         with chdir(work):  # so that reports call the model by a short path
             print(measure_recipe(training_set), flush=True)
@@ -109,7 +91,8 @@ def measure_recipe(training_set: TrainingSet) -> str:
 def row(training_set: TrainingSet, untrained: ScoredRun, prior: ScoredRun, trained: Sequence[ScoredRun]) -> str:
     """A row of the table. Differences are those of the training with the median score."""
     least, median, most = sorted(trained, key=primary)
-    cells = [training_set.name, str(training_set.steps), f"{primary(untrained):.3f}", f"{primary(prior):.3f}"]
+    cells = [f"{training_set.name}, `{training_set.task}`", str(training_set.steps)]
+    cells += [f"{primary(untrained):.3f}", f"{primary(prior):.3f}"]
     cells.append(f"{primary(median):.3f} ({primary(least):.3f} to {primary(most):.3f})")
     for other in (untrained, prior):
         difference = compare_pair(median, other)

@@ -3,12 +3,13 @@
     python scripts/barista.py --source ramblr/BARISTA --revision <commit> --out barista
     python scripts/barista.py --source /data/BARISTA --out barista --frames linked
 
-The same as `barista-bench build`, for people who look for the builder script of a dataset.
+This is `barista-bench build --benchmark barista`, for people who look for the builder script of a dataset.
 """
 
-from __future__ import annotations
+import sys
 
-from barista_bench.data.builder_script import build_from_arguments
+from barista_bench.cli import main
 
 if __name__ == "__main__":
-    build_from_arguments("barista", __doc__)
+    sys.argv[1:1] = ["build", "--benchmark", "barista"]
+    main()

@@ -2,12 +2,13 @@
 
     python scripts/vista.py --source /data/vista --out vista
 
-The same as `barista-bench build`, for people who look for the builder script of a dataset.
+This is `barista-bench build --benchmark vista`, for people who look for the builder script of a dataset.
 """
 
-from __future__ import annotations
+import sys
 
-from barista_bench.data.builder_script import build_from_arguments
+from barista_bench.cli import main
 
 if __name__ == "__main__":
-    build_from_arguments("vista", __doc__)
+    sys.argv[1:1] = ["build", "--benchmark", "vista"]
+    main()

@@ -20,27 +20,14 @@ from barista_bench.files.writing import atomic_write
 Picture = NDArray[np.uint8]
 
 
-def encoder_frame(picture: Picture) -> av.VideoFrame:
-    """Convert a picture for `encode_video`.
-
-    Converting takes longer than encoding, so reuse the result if you encode the picture again.
-
-    Args:
-        picture: uint8 RGB of shape (height, width, 3).
-    """
-    return av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24").reformat(format="yuv420p")
-
-
-def encode_video(
-    out: str | Path, pictures: Iterable[Picture | av.VideoFrame], *, size: tuple[int, int], fps: Fraction | int
-) -> Path:
+def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[int, int], fps: Fraction | int) -> Path:
     """Write pictures as H.264 video in an MP4 file, with one keyframe per second.
 
     The file appears only when it is complete.
 
     Args:
         out: target path; an existing file is replaced.
-        pictures: uint8 RGB, each of shape (height, width, 3), or the results of `encoder_frame`.
+        pictures: uint8 RGB, each of shape (height, width, 3).
         size: (width, height) in pixels, both even.
         fps: frames per second.
 
@@ -66,7 +53,8 @@ def encode_video(
             stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
             stream.codec_context.thread_count = 1  # with several threads, the bytes would depend on the machine
             for picture in pictures:
-                frame = picture if isinstance(picture, av.VideoFrame) else encoder_frame(picture)
+                rgb = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
+                frame = rgb.reformat(format="yuv420p")
                 if (frame.width, frame.height) != size:
                     raise DataError(
                         f"{target}: frame {frame_number} is {frame.width}x{frame.height} px, not {width}x{height} px. "

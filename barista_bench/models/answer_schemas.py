@@ -27,16 +27,11 @@ def require_llguidance(purpose: str) -> None:
     require_extra(purpose, "llguidance", extra="run")
 
 
-def is_restrictive(schema: Schema | None) -> bool:
-    """Return True if a schema restricts answers; None and `{}` allow any answer."""
-    return bool(schema)
-
-
 def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, opens_thinking: bool = False) -> str:
     """Return the grammar of one answer in llguidance's Lark: an optional thought, then one JSON value.
 
     Args:
-        schema: the answer's schema; any text is allowed if `is_restrictive` returns False for it.
+        schema: the answer's schema. It restricts answers, so it is not `{}`.
         thought: the opening and the closing tag in Lark syntax. A tag is a text (JSON) or the number of a special token
             in the vocabulary (`<[5]>`). None if the model has no tags.
         opens_thinking: the prompt has opened the thought, so it must be closed first.
@@ -61,7 +56,7 @@ def complaint(schema: Schema | None) -> str:
     >>> complaint({"type": "object", "properties": {"boxes": {"type": "array", "uniqueItems": True}}})
     'properties/boxes: Unimplemented keys: ["uniqueItems"]'
     """
-    if schema is None or not is_restrictive(schema) or not (refusal := _refusal(schema)):
+    if not schema or not (refusal := _refusal(schema)):
         return ""
     path: list[str] = []
     part: Schema = schema

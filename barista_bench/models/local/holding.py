@@ -18,7 +18,7 @@ from transformers import LogitsProcessor
 
 from barista_bench.errors import ModelError
 from barista_bench.files.text_out import first_line
-from barista_bench.models.answer_schemas import Schema, answer_grammar, is_restrictive
+from barista_bench.models.answer_schemas import Schema, answer_grammar
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -81,8 +81,8 @@ class AnswerHolder:
         return None if grammar is None else self._matcher_of(grammar)
 
     def grammar(self, schema: Schema | None, *, opens_thinking: bool) -> str | None:
-        """Return the grammar of an answer (`answer_grammar`); None for an answer without a schema."""
-        if schema is None or not is_restrictive(schema):
+        """Return the grammar of an answer (`answer_grammar`); None without a schema, and for `{}`, which allows any."""
+        if not schema:
             return None
         return answer_grammar(schema, self._thought, opens_thinking=opens_thinking)
 

@@ -278,6 +278,8 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     elif d.text.p is not None and d.text.p < ALPHA and d.text.high is not None and d.text.high < 0:
         what = "Given any facts in addition, even ones that the question does not need"
         found += [f"{what}, its {words(d.metric)} {d.text.as_change}.", _SHOWS_NO_LEVEL]
+    elif all(told.gain.value == told.inert.value == 0 for told in d.levels.values()):
+        found += [f"No aid changes its {words(d.metric)}.", _SHOWS_NO_LEVEL]
     elif d.same_answer:
         found.append(_SHOWS_NO_LEVEL)
     else:
@@ -327,8 +329,8 @@ def _compared_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
         if each.before.value is not None and each.after.value is not None:
             change += f", from {format_short(each.before.value)} to {format_short(each.after.value)}"
         if name == "hide_evidence":
-            control = changes.get("hide_elsewhere")
-            beside = f"; with equal areas elsewhere painted over, it {described[control.name]}" if control else ""
+            control = described.get("hide_elsewhere")
+            beside = f"; with equal areas elsewhere painted over, it {control}" if control else ""
             found.append(f"With the objects that matter painted over, {change}{beside}.")
             if diagnosis.task in CLAIMING:
                 still = f"with an average {metric} of {each.after.in_words}"
@@ -338,11 +340,10 @@ def _compared_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
         elif name.startswith("own "):
             answered = name.removeprefix("own ")
             found.append(f"With the {answered} that it answered itself, not the true ones, {change}.")
-        elif name in ("mirrored", "reversed"):
-            found.append(f"In {name} clips, where the answer changes too, {change}.")
-        elif name.endswith(", same answer"):
-            view = name.partition(",")[0]
-            found.append(f"In {view} clips, where the answer must not change, {change}.")
+        elif name != "hide_elsewhere":
+            transformed = "the clip reversed" if name.startswith("reversed") else "left and right exchanged"
+            answer = "must not change" if name.endswith(", same answer") else "changes too"
+            found.append(f"With {transformed}, where the answer {answer}, {change}.")
     return found
 
 

@@ -8,9 +8,10 @@ Carlo of the same generator. Prints one Markdown row a setting and number of vid
 
 `share`, `gain`, `uptake`, `remainder`, `text`, `change`: the worst coverage of the 95% intervals over the levels or
 views. `false cause`: reports that name a level without a planted fault. `worst view`, `views`: intervals without zero
-of the views that change nothing, the highest rate and the mean. `false change`: reports that say that such a view
-changes the score clearly. `false difference`: comparisons of two models that name a level in
-which they do not differ. `found`: planted levels that are named. `any text`, `believes`: reports that say so.
+of the views that change nothing, the highest rate and the mean. `any view`: reports with such an interval.
+`false change`: reports that say that such a view changes the score clearly. `false difference`: comparisons of two
+models that name a level in which they do not differ. `found`: planted levels that are named. `any text`, `believes`:
+reports that say so.
 """
 
 import argparse
@@ -128,19 +129,21 @@ def changes_of(viewer: str) -> dict[str, float]:
 
 
 def views_rows(job: Job) -> list[list[str]]:
-    viewer, covered, false, reports = VIEWERS[job.name], Counter[str](), Counter[str](), 0
+    viewer, covered, false, reports = VIEWERS[job.name], Counter[str](), Counter[str](), Counter[str]()
     wanted = changes_of(job.name)
     unplanted = [view for view in VIEWS if not viewer.lost.get(view)]
     for batch in job.batches():
         for compared in view_studies(viewer, *batch):
             named = views_named(compared)
-            reports += any(view in named for view in unplanted)
+            excluding = {each.name for each in compared if not each.change.low - 1e-9 <= 0 <= each.change.high + 1e-9}
+            false.update(excluding)
+            reports["any"] += any(view in excluding for view in unplanted)
+            reports["clear"] += any(view in named for view in unplanted)
             for each in compared:
                 covered[each.name] += each.change.low - 1e-9 <= wanted[each.name] <= each.change.high + 1e-9
-                false[each.name] += not each.change.low - 1e-9 <= 0 <= each.change.high + 1e-9
     rates = [false[view] / job.studies for view in unplanted]
-    ends = [f"{max(rates):.3f}", f"{np.mean(rates):.3f}", f"{reports / job.studies:.3f}"] if rates else ["-"] * 3
-    return [[f"{min(covered.values()) / job.studies:.3f}", *ends]]
+    ends = [max(rates), np.mean(rates), *(reports[each] / job.studies for each in ("any", "clear"))] if rates else []
+    return [[f"{min(covered.values()) / job.studies:.3f}", *([f"{end:.3f}" for end in ends] or ["-"] * 4)]]
 
 
 def models_rows(job: Job) -> list[list[str]]:
@@ -181,7 +184,7 @@ STUDIES: dict[str, tuple[Callable[[Job], list[list[str]]], tuple[str, ...], tupl
         tuple(SETTINGS),
         ("design", *KINDS, "false cause", "found", "any text", "believes", "objects unused"),
     ),
-    "views": (views_rows, tuple(VIEWERS), ("change", "worst view", "views", "false change")),
+    "views": (views_rows, tuple(VIEWERS), ("change", "worst view", "views", "any view", "false change")),
     "models": (models_rows, tuple(PAIRS), ("share", "false difference", "found")),
     "causes": (
         causes_rows,

@@ -206,14 +206,9 @@ def _adjust(tests: Sequence[Mapping[str, float | None]]) -> list[PValues]:
     return [{name: next(adjusted) for name in each} for each in tests]
 
 
-def named_causes(diagnosis: Diagnosis, adjusted: PValues) -> list[Level]:
-    """Return the levels that a report names as causes. `adjusted` comes from `adjusted_p_values`."""
-    return [level for level in diagnosis.levels if adjusted[level] < ALPHA]
-
-
-def clear_changes(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
-    """Return the names of the views and own aids that a report says change the score clearly."""
-    return [each.name for each in diagnosis.changes if adjusted[each.name] < ALPHA]
+def significant(adjusted: PValues) -> set[str]:
+    """Return the levels that a report names as causes, and the changes that it calls clear."""
+    return {name for name, p in adjusted.items() if p < ALPHA}
 
 
 def compared_shares(diagnoses: Sequence[Diagnosis]) -> Table:
@@ -249,7 +244,7 @@ def _values(diagnosis: Diagnosis, level: Level) -> Floats:
 
 def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
     """Return the findings of a diagnosis as sentences. `adjusted` comes from `adjusted_p_values`."""
-    d, found = diagnosis, _missing_sentences(diagnosis)
+    d, found, metric = diagnosis, _missing_sentences(diagnosis), words(diagnosis.metric)
     if d.by_words:
         found.append("Only words are compared, and aids supply words: a model that copies them gains too.")
     if _misses_nothing(d):
@@ -258,24 +253,20 @@ def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
         found += _level_sentences(d, level, adjusted)
     if d.text.p is not None and d.text.p < ALPHA:
         kind = "believes any addition" if d.believes_any_text else "is affected by any addition"
-        found.append(
-            f"It {kind}: given facts that the question does not need, its {words(d.metric)} {d.text.as_change}."
-        )
+        found.append(f"It {kind}: given facts that the question does not need, its {metric} {d.text.as_change}.")
     if d.unreadable:
         counts = ", ".join(f"{name} {sum(statuses.values())}" for name, statuses in d.unreadable.items())
         found.append(f"Answers that cannot be read, and count as wrong, by condition: {counts}.")
     found += _compared_sentences(d, adjusted)
     if d.remainder.value is not None and not d.is_unread:
-        found.append(
-            f"With all aids, {d.remainder.in_words} of {words(d.metric)} is still missing: {d.remainder_name}."
-        )
+        found.append(f"With all aids, {d.remainder.in_words} of {metric} is still missing: {d.remainder_name}.")
     return found
 
 
 def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     """Return the missing score, its causes, and the effect of hidden evidence. Without a cause, say why."""
     d, found = diagnosis, _missing_sentences(diagnosis)
-    named = named_causes(d, adjusted)
+    named = [level for level in d.levels if level in significant(adjusted)]
     if _misses_nothing(d):
         return " ".join(found)
     if d.is_unread:
@@ -287,6 +278,8 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     elif d.text.p is not None and d.text.p < ALPHA and d.text.high is not None and d.text.high < 0:
         what = "Given any facts in addition, even ones that the question does not need"
         found += [f"{what}, its {words(d.metric)} {d.text.as_change}.", _SHOWS_NO_LEVEL]
+    elif all(told.gain.value == told.inert.value == 0 for told in d.levels.values()):
+        found += [f"No aid changes its {words(d.metric)}.", _SHOWS_NO_LEVEL]
     elif d.same_answer:
         found.append(_SHOWS_NO_LEVEL)
     else:
@@ -319,7 +312,7 @@ def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> l
     found = [f"Given {_GIVEN[level]}, its {metric} {told.gain.as_change}; {beside}."]
     if told.uptake.value is not None and not diagnosis.is_unread:
         found.append(f"Given false ones, it follows them in {told.uptake.in_words} of its answers.")
-    if level in named_causes(diagnosis, adjusted):
+    if level in significant(adjusted):
         found.append(f"So {level} {_ARE.get(level, 'are')} a cause, worth {told.share.in_words} of {metric}.")
     elif told.is_unused and not diagnosis.is_unread:
         found.append(f"It does not use this aid, so {level} may still be a cause.")
@@ -327,20 +320,17 @@ def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> l
 
 
 def _compared_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
-    clear, metric = clear_changes(diagnosis, adjusted), words(diagnosis.sample_metric)
+    clear, metric = significant(adjusted), words(diagnosis.sample_metric)
     changes = {each.name: each for each in diagnosis.changes}
-
-    def described(each: ComparedMeans) -> str:
-        return f"{'clearly ' if each.name in clear else ''}{each.change.as_change}"
-
+    described = {name: "clearly " * (name in clear) + each.change.as_change for name, each in changes.items()}
     found = []
     for name, each in changes.items():
-        change = f"an example's {metric} {described(each)} on average"
+        change = f"an example's {metric} {described[name]} on average"
         if each.before.value is not None and each.after.value is not None:
             change += f", from {format_short(each.before.value)} to {format_short(each.after.value)}"
         if name == "hide_evidence":
-            control = changes.get("hide_elsewhere")
-            beside = f"; with equal areas elsewhere painted over, it {described(control)}" if control else ""
+            control = described.get("hide_elsewhere")
+            beside = f"; with equal areas elsewhere painted over, it {control}" if control else ""
             found.append(f"With the objects that matter painted over, {change}{beside}.")
             if diagnosis.task in CLAIMING:
                 still = f"with an average {metric} of {each.after.in_words}"
@@ -350,11 +340,10 @@ def _compared_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
         elif name.startswith("own "):
             answered = name.removeprefix("own ")
             found.append(f"With the {answered} that it answered itself, not the true ones, {change}.")
-        elif name in ("mirrored", "reversed"):
-            found.append(f"In {name} clips, where the answer changes too, {change}.")
-        elif name.endswith(", same answer"):
-            view = name.partition(",")[0]
-            found.append(f"In {view} clips, where the answer must not change, {change}.")
+        elif name != "hide_elsewhere":
+            transformed = "the clip reversed" if name.startswith("reversed") else "left and right exchanged"
+            answer = "must not change" if name.endswith(", same answer") else "changes too"
+            found.append(f"With {transformed}, where the answer {answer}, {change}.")
     return found
 
 
@@ -382,7 +371,7 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
         (
             *(d.task, d.model, level, told.share.cell, told.gain.cell, told.inert.cell, told.first.value),
             *(told.last.value, told.uptake.cell, told.examples, adjusted[level]),
-            "cause" if level in named_causes(d, adjusted) else "not used" if told.is_unused and not d.is_unread else "",
+            "cause" if level in significant(adjusted) else "not used" if told.is_unused and not d.is_unread else "",
         )
         for d, adjusted in zip(diagnoses, adjusted_p_values(diagnoses), strict=True)
         for level, told in d.levels.items()
@@ -398,7 +387,7 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
     rows += [
         (
             *(d.task, d.model, each.name, None, each.change.cell, *(None,) * 4, each.examples, adjusted[each.name]),
-            "clear change" if each.name in clear_changes(d, adjusted) else "change",
+            "clear change" if each.name in significant(adjusted) else "change",
         )
         for d, adjusted in zip(diagnoses, adjusted_p_values(diagnoses), strict=True)
         for each in d.changes

@@ -48,7 +48,7 @@ from barista_bench.diagnosis.estimates import (
     path_metrics,
     uptake_metrics,
 )
-from barista_bench.diagnosis.records import Diagnosis, levels_of, read_diagnoses, write_diagnoses
+from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, levels_of, write_diagnoses
 from barista_bench.diagnosis.single_causes import single_causes
 from barista_bench.diagnosis.views import Answers, compared_own, compared_views, same_answer
 from barista_bench.errors import ConfigError, DataError
@@ -204,7 +204,7 @@ def ask_all(config: DiagnoseConfig, planned_tasks: Sequence[DiagnosisTask], tell
     """Ask for the missing answers of every condition. The model is loaded only once."""
     Shard.refuse_several()
     config.out.mkdir(parents=True, exist_ok=True)
-    if not read_diagnoses([config.out]):
+    if not (config.out / DIAGNOSIS_FILE).is_file():
         write_diagnoses(config.out, [])  # marks the folder so that its runs count as runs of a diagnosis
     model = open_model(config, Shard(), [planned.opened for planned in planned_tasks])
     total = Session()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,12 +51,12 @@ class Answers:
         return float(np.mean(self.task.statistics(scored).scores()[self.task.sample_score]))
 
 
-def same_answer(task: Task, given: Iterable[tuple[Example, str, Prediction | None]]) -> SameAnswer | None:
+def same_answer(task: Task, given: Sequence[tuple[Example, str, Prediction | None]]) -> SameAnswer | None:
     """Return the answer to nearly all questions, if there is one. Answers are (question, text, parsed answer).
 
     Answers are the same if their texts are, or if they choose the same letter or the same text of a choice.
     """
-    counts, given = Counter[str](), list(given)
+    counts = Counter[str]()
     for example, text, prediction in given:
         if (choices := task.choices(example)) and prediction is not None:
             labels = task.answered_choices(prediction)

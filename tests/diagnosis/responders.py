@@ -24,14 +24,7 @@ from barista_bench.diagnosis.estimates import (
     shapley_value,
     uptake_metrics,
 )
-from barista_bench.diagnosis.records import (
-    ComparedMeans,
-    Diagnosis,
-    adjusted_p_values,
-    clear_changes,
-    levels_of,
-    named_causes,
-)
+from barista_bench.diagnosis.records import ComparedMeans, Diagnosis, adjusted_p_values, levels_of, significant
 from barista_bench.diagnosis.single_causes import single_causes
 
 LEVELS = ("objects", "states", "relations")
@@ -274,14 +267,12 @@ def estimated(made: Study, design: str, rng: np.random.Generator) -> Estimates:
 def levels_named(estimates: Estimates) -> set[str]:
     """The levels that a report of this diagnosis names as causes."""
     levels = levels_of(estimates, dict.fromkeys(LEVELS, np.nan), dict.fromkeys(LEVELS, 0), dict.fromkeys(LEVELS, ()))
-    diagnosis = diagnosis_of(levels=levels)
-    return set(named_causes(diagnosis, *adjusted_p_values([diagnosis])))
+    return significant(*adjusted_p_values([diagnosis_of(levels=levels)]))
 
 
 def views_named(views: list[ComparedMeans]) -> set[str]:
     """The names of the views that a report says change the score clearly."""
-    diagnosis = diagnosis_of(levels={}, views=views)
-    return set(clear_changes(diagnosis, *adjusted_p_values([diagnosis])))
+    return significant(*adjusted_p_values([diagnosis_of(levels={}, views=views)]))
 
 
 def diagnosis_of(**values: object) -> Diagnosis:

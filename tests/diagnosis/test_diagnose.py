@@ -139,6 +139,7 @@ def test_a_diagnosis_that_was_killed_goes_on_and_says_the_same(
     monkeypatch.setattr(runner, "load_model", lambda *_: last)
     assert diagnose(config) == whole
     assert 0 < last.asked < 4 * LIMIT, "what was answered is not asked again"
+    (config.out / "diagnosis.json").write_text("{")
     assert diagnose(config) == whole
     assert last.asked < 4 * LIMIT, "a finished diagnosis asks nothing"
 

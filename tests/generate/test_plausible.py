@@ -150,7 +150,11 @@ def test_what_is_still_done_after_its_beginning_is_no_wrong_next_action(tmp_path
 
 @pytest.mark.parametrize(
     ("states", "verb", "is_filled"),
-    [(("empty", "full"), "Touch", None), (("empty", "full"), "Fill", False), (("empty", "being filled"), "Touch", False)],
+    [
+        (("empty", "full"), "Touch", None),
+        (("empty", "full"), "Fill", False),
+        (("empty", "being filled"), "Touch", False),
+    ],
 )
 def test_a_mug_that_is_full_next_is_being_filled_at_some_time_before(
     tmp_path: Path, states: tuple[str, str], verb: str, is_filled: bool | None

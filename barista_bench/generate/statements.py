@@ -28,7 +28,7 @@ from barista_bench.generate.nearby import (
     uses_near,
 )
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import ActionSpan
+from barista_bench.generate.spans import ActionSpan, ValueSpan
 from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import Side, is_excluded
 
@@ -236,8 +236,8 @@ class HasValue(Statement, frozen=True):
     False: it has another value that excludes this value, and no activity implies this value. For example, during "Empty
     container", a container that is already empty may look like a container that is being emptied. Near a gradual change
     the statement is undecided, since the moment when a tray became empty cannot be determined.
-    So is a value between two gradual values, during the first: if a mug is empty and then full, the graph does not say
-    from when on it is being filled.
+    So is a value between two gradual values, during the first: if a mug is empty and then full, and no activity fills
+    it, the graph does not say from when on it is being filled.
     """
 
     deciding_work: ClassVar[str] = SAY_STATE
@@ -257,11 +257,16 @@ class HasValue(Statement, frozen=True):
             return True
         if is_going_on(scene, self.value, self.object, self.frame - scene.margin, self.frame + scene.margin + 1):
             return None
-        gradual = {*scene.domain.gradual.get(self.type, ())}
-        changes = [(first.value, last.value) for first, last in scene.changes if first in spans]
-        if self.value not in gradual and any(map(gradual.issuperset, changes)):
+        if any(first in spans and self._is_passed_between(scene, first, last) for first, last in scene.changes):
             return None
         return False if "exclusive" in relations else None
+
+    def _is_passed_between(self, scene: Scene, first: ValueSpan, last: ValueSpan) -> bool:
+        gradual, relation_of = scene.domain.gradual.get(self.type, ()), scene.domain.relation_of
+        if self.value in gradual or first.value not in gradual or last.value not in gradual:
+            return False
+        values = (v for v in scene.domain.ongoing if relation_of(self.type, v, first.value) == "exclusive")
+        return not any(is_going_on(scene, value, self.object, first.start, last.start + 1) for value in values)
 
 
 class Changes(Statement, frozen=True):

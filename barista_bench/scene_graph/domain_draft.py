@@ -35,7 +35,7 @@ draft proposes them as alike.
 _INSTRUCTIONS = (
     ("Bring me the {a}.", 1),
     ("Put away the {a}.", 1),
-    ("Hold the {a} for me.", 1),
+    ("Hold the {a}.", 1),
     ("Move the {a} out of the way.", 1),
     ("Check whether the {a} is clean.", 1),
     ("Bring me the {a} and the {b}.", 2),

@@ -11,7 +11,7 @@ from tests.generate.raw_words import Said, function_of, same_noun
 FAMILIES: Mapping[str, Any] = DOMAIN["families"]
 HAND = r"(?P<side>left|right) hand is touching the (?P<name>.+)"
 HANDS = {"Both hands": [*SIDES], "Only the left hand": ["left"], "Only the right hand": ["right"], "Neither hand": []}
-AT_END = "(?:at the end|in the end|finally)"
+AT_END = "(?:at the end|in the end|by the end|finally)"
 ALWAYS = "(?:in this clip|all the time|the whole time|all through the clip|throughout|from beginning to end)"
 FINALLY = "(?:in the end|at the end|at the end of the clip|when the clip ends|once the hands are done|by the end)"
 

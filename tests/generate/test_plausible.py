@@ -148,12 +148,20 @@ def test_what_is_still_done_after_its_beginning_is_no_wrong_next_action(tmp_path
     assert any(choice.text == "Stir the cup." for c in asked for choice in c.distractors)
 
 
-@pytest.mark.parametrize(("states", "is_filled"), [(("empty", "full"), None), (("empty", "being filled"), False)])
+@pytest.mark.parametrize(
+    ("states", "verb", "is_filled"),
+    [
+        (("empty", "full"), "Touch", None),
+        (("empty", "full"), "Fill", False),
+        (("empty", "being filled"), "Touch", False),
+    ],
+)
 def test_a_mug_that_is_full_next_is_being_filled_at_some_time_before(
-    tmp_path: Path, states: tuple[str, str], is_filled: bool | None
+    tmp_path: Path, states: tuple[str, str], verb: str, is_filled: bool | None
 ) -> None:
     attributes = [("mug", "state", states[0], (0, 50)), ("mug", "state", states[1], (50, 100))]
-    scene = scene_of(tmp_path, graph_document({"mug": "coffee cup"}, attributes=attributes))
+    activities = [(f"{verb} cup", (42, 52))]
+    scene = scene_of(tmp_path, graph_document({"mug": "coffee cup"}, attributes=attributes, activities=activities))
     assert HasValue("mug", "state", "being filled", 20).truth(scene) is is_filled
     assert HasValue("mug", "state", "full", 20).truth(scene) is False
     assert HasValue("mug", "state", "empty", 20).truth(scene) is True

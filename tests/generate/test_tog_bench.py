@@ -60,8 +60,10 @@ def test_what_other_things_could_be_called_too_is_told_apart_by_being_touched(tm
     assert "Wash the pitcher." in candidates
     candidates, _ = asked(table(tmp_path / "other", things, contacts=held("jug")))
     assert "Wash the pitcher that the person touches." in candidates
-    things = {"right": "right hand", "bowl": "bowl", "tray": "tray"}
-    candidates, _ = asked(table(tmp_path / "wish", things, contacts=held("bowl")))
+    things |= {"bowl": "bowl", "tray": "tray"}
+    candidates, _ = asked(table(tmp_path / "two", things, contacts=held("jug", "bowl")))
+    assert "Wash the bowl that the person touches." in candidates
+    assert f"Wash the pitcher and the bowl.{HANDLED}" in candidates
     assert f"I need something to mix a salad in.{HANDLED}" in candidates
 
 

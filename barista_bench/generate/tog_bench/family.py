@@ -166,12 +166,13 @@ class ToGBenchFamily(Family):
         # versa.
         unsaid = [t for t in handled_things if not any(e == t and BY_TOUCH in e.description for e in explicit.values())]
         alike = [thing for thing in unsaid if self._is_like_another(thing, things, scene)]
-        is_said = len(alike) > 1 or any(thing not in explicit.values() for thing in alike)
+        touched = [t for t in explicit.values() if t in alike or t.name.endswith(BY_TOUCH)]
+        # The sentence also replaces a second "that the person touches".
+        is_said = len(touched) > 1 or any(thing not in touched for thing in alike)
         text = template
         for letter, thing in explicit.items():
             name = thing.name.removesuffix(f" {BY_TOUCH}")
-            is_told = not is_said and (name != thing.name or thing in alike)
-            text = text.replace(letter, f"{name} {BY_TOUCH}" if is_told else name)
+            text = text.replace(letter, f"{name} {BY_TOUCH}" if thing in touched and not is_said else name)
         wording, slots = self._wording(text)
         if is_said:
             slots["end"], handled_things = f" {self.words.handled}", list(things)

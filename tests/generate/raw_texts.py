@@ -173,6 +173,12 @@ def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
         is_said = HANDS[text] == [part["side"] for part in parts if part["says"] == "Touches"]
         is_asked = all(is_then(video, question, p["frame"]) and mentions(video, question, p["object"]) for p in parts)
         return is_said and is_asked and [part["side"] for part in parts] == [*SIDES]
+    if kinds == ["AwayFrom", "Touches"] and text.startswith("Between "):
+        away, on = (part["frame"] for part in parts)
+        words = "(?:begin|start) to touch the" if away < on else "stop(?:s|ped)? touching the"
+        is_asked = re.search(rf"the {parts[0]['side']} hand {words}", question) is not None
+        is_interval_said = is_interval(video, text, min(away, on), max(away, on))
+        return is_asked and is_interval_said and mentions(video, question, parts[0]["object"])
     if kinds == ["Touches", "Touches"] and len(times(question)) == 2:
         return touches_in_turn(video, parts, text, question)
     two = re.fullmatch(f"the {HAND.replace('(.+)', '(.+?)')}, and the right hand is touching (?P<other>.+)", text, re.I)
@@ -298,7 +304,7 @@ def lies_towards(video: RawVideo, said: Said, text: str, question: str) -> bool:
         bool(there) or (compared is not None and is_named(video, compared[1], said["other"]))
     )
     labels = "|".join(map(re.escape, video.labels(said["object"])))
-    is_asked = bool(re.search(rf"where in the picture is the (?:{labels})", question, re.IGNORECASE))
+    is_asked = bool(re.search(rf"where in the (?:picture|frame) is the (?:{labels})", question, re.IGNORECASE))
     return text.lower() == said["direction"] and is_when and is_compared and is_asked
 
 

@@ -19,7 +19,7 @@ from barista_bench.generate.descriptions import TOUCHES, Basis, name_object
 from barista_bench.generate.egocot.moments import DISTRACTORS, ShownScene, sentence
 from barista_bench.generate.egocot.statements import PLACES, AwayFrom, InPart, InStep, NextAction, Place, part_of_frame
 from barista_bench.generate.spans import COLOUR, SIDES, NamedObject, ValueSpan
-from barista_bench.generate.statements import AllOf, Does, HasValue, Statement, Touches
+from barista_bench.generate.statements import AllOf, Does, HasValue, Statement, Touches, Unique
 
 HANDS = {(True, True): "Both hands.", (True, False): "Only the left hand.", (False, True): "Only the right hand."}
 NEITHER = "Neither hand."
@@ -140,6 +140,22 @@ def moment_of_touch(view: ShownScene) -> Iterator[QuestionCandidate]:
     for thing, side in product(view.used_things, SIDES):
         claim = partial(Touches, side, thing.id)
         yield from which_moment(view, "HGC moment", {"side": side}, claim, side, thing)
+
+
+def time_of_touch(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """HOTR: the interval in which a hand begins to touch an object, or stops touching it."""
+    for use, change in product(view.scene.uses, ("start", "end")):
+        side, thing = use.side, name_object(view.scene, use.thing, view.frames, TOUCHES)
+        given = [Unique(thing.id, tuple(view.frames), thing.description)]  # the question names no moment
+        for row, number in view.intervals(use.start if change == "start" else use.end):
+            choices = []
+            for first, last in row:
+                away, on = (first, last) if change == "start" else (last, first)
+                claims = AwayFrom(side, thing.id, away), Touches(side, thing.id, on)
+                choices.append(Choice(view.interval_text(first, last), AllOf(claims)))
+            arguments = f"HOTR {change}", {"side": side, "thing": thing.name}, choices[number], choices, row[number]
+            event = f"{view.touch_key(side, thing, use.start)} {change}"
+            yield view.candidate(*arguments, [thing], answer=f"interval {number}", event=event, given=given)
 
 
 def moment_of_step(view: ShownScene) -> Iterator[QuestionCandidate]:

@@ -372,7 +372,7 @@ QUESTIONS: Mapping[str, Sequence[Callable[[ShownScene], Iterator[QuestionCandida
     "MSP": (state_in_use,),
     "SR": (when_it_changed, further.state_before),
     "LVR": (further.place_before, places.direction_to_other, places.moment_at_place),
-    "HOTR": (order_of_contacts,),
+    "HOTR": (order_of_contacts, further.time_of_touch),
     "NSA": (next_state,),
     "NAA": (next_action, further.moment_before_action),
     "LCOI": (cause_of_change,),

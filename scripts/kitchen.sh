@@ -3,8 +3,8 @@
 #
 #     . .venv/bin/activate && sh scripts/kitchen.sh WORK
 #
-# WORK/training/model and WORK/training/early are the checkpoints of barista_bench/models/checkpoints. WORK/aided/model has
-# seen aids of a diagnosis too. It is not a checkpoint yet: the card of `kitchen` says what it loses.
+# WORK/training/early is the checkpoint `kitchen_early` of barista_bench/models/checkpoints. WORK/aided2/model is `kitchen`: it
+# continues from WORK/training/model with chats that have aids of a diagnosis.
 set -eu
 work=$1
 export OMP_NUM_THREADS=1
@@ -42,21 +42,28 @@ P
     --sampling temporal_vqa.per_class=null --sampling temporal_vqa.limit=300
   for aids in true inert; do
     barista-bench export "$work/data/$name" --format chat --box-format xyxy/100 --aids "$aids" \
-      --task grounding,hand_object,referring --out "$work/chats/$name-$aids"
+      --task grounding,hand_object,referring,relations --out "$work/chats/$name-$aids"
   done
   barista-bench export "$work/data/$name" --format chat --box-format xyxy/100 --out "$work/chats/$name"
 done
 
 names=$(echo "$kitchens" | cut -d ' ' -f 1)
-python "$here/train_kitchen.py" --out "$work/training" --threads 2 \
+python "$here/train_kitchen.py" --out "$work/training" \
   --kitchens $(for name in $names; do echo "$work/kitchens/$name"; done) \
   --chats $(for name in $names; do echo "$work/chats/$name"; done) \
   --weights '{"grounding": 3, "hand_object": 2, "activity_mcq": 2, "referring": 2.5, "relation_extraction": 1, "visual_qa": 1}'
 
-# Two thirds are plain chats, against forgetting. The others have true aids, or inert ones of which nothing is to be believed.
-python "$here/train_kitchen.py" --out "$work/aided" --threads 2 --start "$work/training/model" \
-  --chats $(for name in $names; do echo "$work/chats/$name" "$work/chats/$name-true" "$work/chats/$name-inert"; done) \
-  --steps 700 --batch 8 --drill 2 --rate 2e-4 \
-  --weights '{"grounding": 1.8, "hand_object": 1.8, "referring": 1.8, "activity_mcq": 0.8, "relation_extraction": 1.2,
-    "visual_qa": 0.8, "grounding-true": 0.8, "hand_object-true": 0, "referring-true": 2.8, "grounding-inert": 0,
-    "hand_object-inert": 0, "referring-inert": 1.2}'
+# About 60 % are plain chats, against forgetting. The others have true aids, or inert ones that say nothing of the question.
+# START OUT STEPS RATE WEIGHTS
+continue_with_aids() {
+  python "$here/train_kitchen.py" --start "$1" --out "$2" --steps "$3" --rate "$4" --weights "$5" --batch 8 --drill 2 \
+    --chats $(for name in $names; do echo "$work/chats/$name" "$work/chats/$name-true" "$work/chats/$name-inert"; done)
+}
+continue_with_aids "$work/training/model" "$work/aided" 2000 3e-4 '{"grounding": 2.2, "hand_object": 2.2, "referring": 1.6,
+  "activity_mcq": 0.7, "relation_extraction": 2, "visual_qa": 0.7, "grounding-true": 0.8, "grounding-inert": 0.3,
+  "hand_object-true": 0.8, "hand_object-inert": 0.3, "referring-true": 2, "referring-inert": 0.8,
+  "relation_extraction-true": 1.2, "relation_extraction-inert": 0.5}'
+continue_with_aids "$work/aided/model" "$work/aided2" 2400 4e-4 '{"grounding": 3, "hand_object": 3.2, "referring": 2.4,
+  "activity_mcq": 0.6, "relation_extraction": 1.5, "visual_qa": 1, "grounding-true": 0.8, "grounding-inert": 0.3,
+  "hand_object-true": 0.8, "hand_object-inert": 0.2, "referring-true": 1.6, "referring-inert": 0.6,
+  "relation_extraction-true": 1.1, "relation_extraction-inert": 0.5}'

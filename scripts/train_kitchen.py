@@ -56,7 +56,7 @@ BLIND = 0.06
 """Fraction of chats without their images in training, so that `text_only:kitchen` gets familiar questions."""
 BLIND_WITH_AIDS = 0.3
 """The same fraction for chats with true aids, so that the model reads the facts."""
-LONGEST = 400
+LONGEST = 1000
 """Maximum number of tokens of a chat. Longer chats, which have aids, are left out."""
 LEFT_OUT = -100
 """Label of a token that is not learned."""

@@ -315,7 +315,8 @@ def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> l
     if level in significant(adjusted):
         found.append(f"So {level} {_ARE.get(level, 'are')} a cause, worth {told.share.in_words} of {metric}.")
     elif told.is_unused and not diagnosis.is_unread:
-        found.append(f"It does not use this aid, so {level} may still be a cause.")
+        use = "uses this aid in few answers" if (told.gain.low or 0.0) > 0 else "does not use this aid"
+        found.append(f"It {use}, so {level} may still be a cause.")
     return found
 
 

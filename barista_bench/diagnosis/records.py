@@ -278,6 +278,9 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     elif d.text.p is not None and d.text.p < ALPHA and d.text.high is not None and d.text.high < 0:
         what = "Given any facts in addition, even ones that the question does not need"
         found += [f"{what}, its {words(d.metric)} {d.text.as_change}.", _SHOWS_NO_LEVEL]
+        for level, told in d.levels.items():
+            false = f"Given false {_GIVEN[level].removeprefix('true ')}, it follows them in {told.uptake.in_words}"
+            found += [f"{false} of its answers: it does not use this aid."] if told.is_unused else []
     elif all(told.gain.value == told.inert.value == 0 for told in d.levels.values()):
         found += [f"No aid changes its {words(d.metric)}.", _SHOWS_NO_LEVEL]
     elif d.same_answer:

@@ -359,8 +359,8 @@ def test_a_forked_child_reads_without_touching_its_parents_readers(sample):
 FORK_SCRIPT = """
 import os, sys
 from barista_bench.media.video import close_readers, open_reader, read_frames
-path = sys.argv[1]
-reader = open_reader(path)
+path, backend = sys.argv[1:]
+reader = open_reader(path, backend)
 reader.read([50])
 read_frames(path, [40])
 child = os.fork()
@@ -376,9 +376,11 @@ reader.read([51])
 """
 
 
-def test_a_forked_child_that_closes_everything_ends_without_hanging(sample):
+@pytest.mark.parametrize("backend", ["pyav", "decord"])
+def test_a_forked_child_that_closes_everything_ends_without_hanging(sample, backend):
+    need(backend)
     # From Python 3.12 on a fork beside other threads is warned of.
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK_SCRIPT, str(sample("cfr.mp4"))]
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK_SCRIPT, str(sample("cfr.mp4")), backend]
     done = subprocess.run(command, timeout=300, capture_output=True, text=True, env=os.environ.copy())
     assert (done.returncode, done.stderr) == (0, "")
 

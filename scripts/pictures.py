@@ -280,7 +280,7 @@ if __name__ == "__main__":
             picture(browser, TRAINED.as_uri(), TRAINING, sample)
         else:
             print(f"no {TRAINED}: {TRAINING.name}.png stays as it is")
-        review = next((BUILD / "releases" / "egocot").glob("review*.jsonl"))
+        review = BUILD / "releases" / "review.jsonl"
         with studio([BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs" / "chance", review]) as address:
             for view in EXPLORING:
                 view_pictures(browser, address, view, sample)

@@ -14,8 +14,8 @@ INTERRUPTED_LINE = "interrupted"
 
 def main() -> None:
     """Run the command line. Ctrl-C ends it with a one-line message, even while commands are still being imported."""
-    # A terminal sends Ctrl-C to every process. It ends the workers that libraries fork at once, without a traceback.
-    os.register_at_fork(after_in_child=partial(signal.signal, signal.SIGINT, signal.SIG_DFL))
+    # A terminal sends Ctrl-C to every process. Workers that libraries fork ignore it, and this process ends them.
+    os.register_at_fork(after_in_child=partial(signal.signal, signal.SIGINT, signal.SIG_IGN))
     try:
         from barista_bench.cli.commands import run_command
 

@@ -132,8 +132,8 @@ def _read(data: Path, config: str, video_ids: Collection[str]) -> list[dict[str,
     files = sorted((data / config).glob("*.parquet"))
     if not files:
         raise DataError(
-            f"{data}: has no table {config}, which aids need. Fix: name a folder that `build` wrote without --config "
-            "(with --config it writes no graph tables)"
+            f"{data}: has no table {config}, which aids need. Fix: name a folder that `build` wrote without --configs "
+            "(with --configs it writes no graph tables)"
         )
     try:
         chosen = [("video_id", "in", sorted(video_ids))]

@@ -126,7 +126,7 @@ def accept(
 @group.command("import")
 def import_masks(
     project: ProjectFolder,
-    source: Annotated[Path, typer.Option("--from", help="File or folder in the format of --from.")],
+    source: Annotated[Path, typer.Option("--from", help="File or folder in the format of --format.")],
     source_format: Annotated[FormatChoice, typer.Option("--format", help="Format of the file or folder.")],
     only_asked: Annotated[
         bool, typer.Option("--only-asked", help="Import only the frames that keyframes.json asks for.")

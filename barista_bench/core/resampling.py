@@ -190,7 +190,7 @@ def metric_interval(
     units = count if telling is None else min(count, telling)
     if math.isnan(point) or count < 2 or np.isnan(others).any():
         return None
-    error = math.sqrt((count - 1) / count * float(((others - others.mean()) ** 2).sum()))
+    error = jackknife_error(others)
     if units < 2 and error > _ROUNDING:
         return None
     known = np.append(others, point)
@@ -205,6 +205,11 @@ def metric_interval(
     return Interval(
         min(low, point), max(high, point), level, "effective trials" if is_varied else "unseen units", count
     )
+
+
+def jackknife_error(left_out: Floats) -> float:
+    """Return the standard error of a score from its values (U,) without each unit in turn."""
+    return math.sqrt((1 - 1 / len(left_out)) * float(((left_out - left_out.mean()) ** 2).sum()))
 
 
 def _student(point: float, error: float, units: int, level: float) -> Interval | None:

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.aids.levels import Level
-from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, interval_weights, metric_interval
+from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, interval_weights, jackknife_error, metric_interval
 from barista_bench.core.statistics import Floats
 from barista_bench.diagnosis.conditions import LevelSet
 from barista_bench.files.reading import Strict
@@ -135,8 +135,7 @@ def _p_of_zero(point: float, left_out: Floats, count: int) -> float:
     """
     from scipy.special import stdtr
 
-    others = left_out[~np.isnan(left_out)]
-    error = math.sqrt((count - 1) / count * float(((others - others.mean()) ** 2).sum()))
+    error = jackknife_error(left_out[~np.isnan(left_out)])
     if error > _NO_ERROR:
         return float(2 * stdtr(count - 1, -abs(point) / error))
     return min(1.0, 2 * (0.5 / (0.5 + abs(point) / 2)) ** count)

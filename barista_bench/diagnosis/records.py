@@ -258,7 +258,7 @@ def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
         counts = ", ".join(f"{name} {sum(statuses.values())}" for name, statuses in d.unreadable.items())
         found.append(f"Answers that cannot be read, and count as wrong, by condition: {counts}.")
     found += _compared_sentences(d, adjusted)
-    if d.remainder.value is not None and not d.is_unread:
+    if d.remainder.value is not None and not d.is_unread and not _is_harmed(d):
         found.append(f"With all aids, {d.remainder.in_words} of {metric} is still missing: {d.remainder_name}.")
     return found
 
@@ -275,12 +275,12 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
         found.append("So this diagnosis cannot show which level it gets wrong.")
     elif named:
         found += [sentence for level in named for sentence in _level_sentences(d, level, adjusted)]
-    elif d.text.p is not None and d.text.p < ALPHA and d.text.high is not None and d.text.high < 0:
+    elif _is_harmed(d):
         what = "Given any facts in addition, even ones that the question does not need"
         found += [f"{what}, its {words(d.metric)} {d.text.as_change}.", _SHOWS_NO_LEVEL]
         for level, told in d.levels.items():
             false = f"Given false {_GIVEN[level].removeprefix('true ')}, it follows them in {told.uptake.in_words}"
-            found += [f"{false} of its answers: it does not use this aid."] if told.is_unused else []
+            found += [f"{false} of its answers: it {_use_of(told)}."] if told.is_unused else []
     elif all(told.gain.value == told.inert.value == 0 for told in d.levels.values()):
         found += [f"No aid changes its {words(d.metric)}.", _SHOWS_NO_LEVEL]
     elif d.same_answer:
@@ -288,7 +288,16 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     else:
         largest = max(d.levels, key=lambda level: abs(d.levels[level].share.value or 0.0))
         found += ["No level is a clear cause.", *_level_sentences(d, largest, adjusted)]
-    return " ".join([*found, *(each for each in _compared_sentences(d, adjusted) if "painted over" in each)])
+    shown = ("painted over", "must not change, an example's " + words(d.sample_metric) + " clearly")
+    return " ".join(
+        [*found, *(each for each in _compared_sentences(d, adjusted) if any(part in each for part in shown))]
+    )
+
+
+def _is_harmed(diagnosis: Diagnosis) -> bool:
+    """Return whether facts that the question does not need lower the score."""
+    text = diagnosis.text
+    return text.p is not None and text.p < ALPHA and text.high is not None and text.high < 0
 
 
 def _misses_nothing(diagnosis: Diagnosis) -> bool:
@@ -318,9 +327,12 @@ def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> l
     if level in significant(adjusted):
         found.append(f"So {level} {_ARE.get(level, 'are')} a cause, worth {told.share.in_words} of {metric}.")
     elif told.is_unused and not diagnosis.is_unread:
-        use = "uses this aid in few answers" if (told.gain.low or 0.0) > 0 else "does not use this aid"
-        found.append(f"It {use}, so {level} may still be a cause.")
+        found.append(f"It {_use_of(told)}, so {level} may still be a cause.")
     return found
+
+
+def _use_of(unused: LevelDiagnosis) -> str:
+    return "uses this aid in few answers" if (unused.gain.low or 0.0) > 0 else "does not use this aid"
 
 
 def _compared_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
@@ -335,10 +347,10 @@ def _compared_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
         if name == "hide_evidence":
             control = described.get("hide_elsewhere")
             beside = f"; with equal areas elsewhere painted over, it {control}" if control else ""
-            found.append(f"With the objects that matter painted over, {change}{beside}.")
+            hidden = f"With the objects that matter painted over, {change}{beside}."
             if diagnosis.task in CLAIMING:
-                still = f"with an average {metric} of {each.after.in_words}"
-                found.append(f"Its answers still describe what is painted over, {still}.")
+                hidden += f" So what it cannot see, it still answers with an average {metric} of {each.after.in_words}."
+            found.append(hidden)
         elif name == "only_evidence":
             found.append(f"With all but these objects painted over, {change}.")
         elif name.startswith("own "):

@@ -1,9 +1,8 @@
 """Replace folders safely: only the command that owns a folder may replace it.
 
 A command replaces a folder only if a list in the folder names every file. The list is part of a manifest, which is
-written
-last: `{"files": [path, ...], ...}`. Any other file below the folder stops the command before its first change. No
-command writes inside a folder of another command.
+written last: `{"files": [path, ...], ...}`. Any other file below the folder stops the command before its first change.
+No command writes inside a folder of another command.
 
 The new folder is made beside the old one. At the end the old folder is renamed to `.NAME.barista_bench-old`, then the
 new one to `NAME`. If a command is killed between the two steps, only the old folder remains, and the next command

@@ -69,6 +69,7 @@ def test_a_model_that_is_nearly_one_of_ours_or_a_file_is_not_looked_for_on_the_h
         ("served", "say which after a colon, served:NAME"),
         ("human:anna", "let them answer in `barista-bench studio`"),
         ("dual:", "say which after a colon, dual:NAME"),
+        ("letters:x", "no package here registers models letters:"),
     ):
         with pytest.raises(ConfigError, match=message):
             load_model(RunConfig(data="x", out=tmp_path, model=name), [])

@@ -46,7 +46,7 @@ DIRECTIONS: tuple[tuple[Direction, ...], ...] = (
     ("higher up", "further left", "further right", "lower down"),
 )  # fmt: skip
 """The diagonal directions in the picture, and the directions along its edges."""
-SLANT = 0.4
+SLANT = 0.15
 """A direction is along an edge if the way across is at most this fraction of the way along."""
 OFF_CENTRE = 0.12
 """A centre is on one side if it is at least this fraction of the frame's width or height from the frame's middle."""

@@ -116,6 +116,12 @@ def refuse_mistyped(name: str) -> None:
     if name.rstrip(":") in plugin_entries("models") and not Path(name).exists():
         kind = name.rstrip(":")
         raise ConfigError(f"{name!r} names no model. Fix: say which after a colon, {kind}:NAME")
+    prefix, colon, _ = name.partition(":")
+    if colon and "/" not in prefix and prefix not in plugin_entries("models") and not Path(name).exists():
+        kinds = ", ".join(sorted(plugin_entries("models")))
+        raise ConfigError(
+            f"{name!r}: no package here registers models {prefix}:. Fix: install it, or use one of {kinds}"
+        )
     near = difflib.get_close_matches(name, BASELINES, n=1, cutoff=0.8)
     if near and near[0] != name and not Path(name).exists():
         raise ConfigError(f"no model {name!r}. Fix: did you mean {near[0]}? Else give a folder or an id as org/name")

@@ -19,7 +19,7 @@ from barista_bench.runs.decide.order import AskingOrder
 from barista_bench.runs.decide.stopping import WatchedContest
 from barista_bench.runs.log_reader import run_records
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask, RunDescription, other_options, read_run
-from barista_bench.runs.score.labels import short_name
+from barista_bench.runs.score.labels import own_name
 from barista_bench.runs.score.samples import ScoredSample, mark_faulty, read_sample
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.runs.score.stopping import StoppedRun, write_decision
@@ -159,7 +159,7 @@ def rival_offsets(run: ScoredRun) -> Floats:
 
 def short_label(run: ScoredRun) -> str:
     """Return the short model name that decisions show."""
-    return run.name or short_name(run.results.model)
+    return own_name(run.name, run.results.model)
 
 
 class WatchedRun(WatchedContest):
@@ -175,7 +175,7 @@ class WatchedRun(WatchedContest):
         self._repetitions = only_runs
         self._asked: set[tuple[str, int]] = set()
         self._taken: set[tuple[str, int]] = set()
-        self._label = self._description.name or short_name(self._description.identity.model)
+        self._label = own_name(self._description.name, self._description.identity.model)
 
     def read(self) -> None:
         samples = []

@@ -27,14 +27,9 @@ from barista_bench.core.plugins import load_plugin
 from barista_bench.core.resampling import LEVEL, PERMUTATIONS
 from barista_bench.data.register import register as register
 from barista_bench.diagnosis.conditions import PLAIN
-from barista_bench.diagnosis.records import (
-    DIAGNOSIS_FILE,
-    Diagnosis,
-    adjusted_p_values,
-    diagnosis_table,
-    finding_sentences,
-)
+from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, adjusted_p_values, diagnosis_table
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose as make_diagnoses
+from barista_bench.diagnosis.sentences import finding_sentences
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, check_settings

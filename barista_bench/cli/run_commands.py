@@ -222,8 +222,9 @@ def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
 
     Runs go to OUT/CONDITION/TASK, and the findings to OUT/diagnosis.json. Answered samples are not asked again.
     """
-    from barista_bench.diagnosis.records import adjusted_p_values, diagnosis_table, finding_sentences
+    from barista_bench.diagnosis.records import adjusted_p_values, diagnosis_table
     from barista_bench.diagnosis.running import diagnose as make_diagnoses, plan_lines, plan_tasks
+    from barista_bench.diagnosis.sentences import finding_sentences
     from barista_bench.tables import to_text
 
     dry_run = flags.pop("dry_run")

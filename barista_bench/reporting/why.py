@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from barista_bench.aids.levels import Level
-from barista_bench.diagnosis.records import Diagnosis, adjusted_p_values, finding_sentences, headline_sentence
+from barista_bench.diagnosis.records import Diagnosis, adjusted_p_values
+from barista_bench.diagnosis.sentences import finding_sentences, headline_sentence
 from barista_bench.tables import Column, Table, words
 
 WIDTH = 360

@@ -16,15 +16,9 @@ from barista_bench.cli.commands import app
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.dataset import open_examples
 from barista_bench.diagnosis.conditions import default_design, ids_by_condition, plan
-from barista_bench.diagnosis.records import (
-    SameAnswer,
-    adjusted_p_values,
-    compared_shares,
-    finding_sentences,
-    headline_sentence,
-    read_diagnoses,
-)
+from barista_bench.diagnosis.records import SameAnswer, adjusted_p_values, compared_shares, read_diagnoses
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose, plan_tasks
+from barista_bench.diagnosis.sentences import finding_sentences, headline_sentence
 from barista_bench.diagnosis.views import same_answer
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import check_model

@@ -119,9 +119,7 @@ def test_kitchen_reads_the_aids_of_a_diagnosis(metric_of: Callable[..., float]) 
 
 
 @pytest.mark.full
-def test_the_first_four_things_that_the_tutorial_says_of_the_models_are_true(
-    metric_of: Callable[..., float],
-) -> None:
+def test_the_first_four_things_that_the_tutorial_says_of_the_models_are_true(metric_of: Callable[..., float]) -> None:
     kitchen = {task: metric_of("kitchen", task) for task in ("hand_object", "referring", "temporal_vqa")}
     for task in ("hand_object", "temporal_vqa"):
         assert metric_of("kitchen_early", task) < kitchen[task] - 0.2, "1: which is better"

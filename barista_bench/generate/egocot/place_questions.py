@@ -27,7 +27,7 @@ def direction_to_other(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def direction_of_move(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """GOT: the direction in which an object is moved in the picture, from one moment to another."""
+    """GOT: the direction of an object in the picture from its place at an earlier moment. The camera may move too."""
     for since, frame in combinations(view.frames, 2):
         for thing in view.visible_things(view.used_things, since, frame, barred={"side", "place"}):
             slots = {"since": view.time(since), "time": view.time(frame), "thing": thing.name}

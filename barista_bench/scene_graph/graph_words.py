@@ -204,15 +204,17 @@ def survey_words(graph: SceneGraph) -> GraphWords:
 def base_form(word: str) -> str:
     """Return a verb without its ending.
 
-    >>> [base_form(word) for word in ("holds", "holding", "presses", "carries", "cut", "putting", "wiping", "filling")]
-    ['hold', 'hold', 'press', 'carry', 'cut', 'put', 'wipe', 'fill']
+    >>> [base_form(word) for word in ("holds", "holding", "presses", "carries", "cut", "putting", "wiping", "tasting")]
+    ['hold', 'hold', 'press', 'carry', 'cut', 'put', 'wipe', 'taste']
     """
     head, _, tail = word.partition(" ")
     if re.search(r"[aeiouy].*ing$", head):
         stem = head[:-3]
         if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "flsz":
             stem = stem[:-1]
-        elif re.search(r"([aeiou][cgsuz]|[aeioulr]v|n[cs]|[^aeiou]([aiou][dkpt]|[aou]r)|[bcdfgkptz]l)$", stem):
+        elif re.search(
+            r"([aeiou][cgsuz]|[aeioulr]v|n[cs]|[^aeiou]([aiou][dkpt]|[aou]r)|[bcdfgkptz]l|[tpw]ast|chang|rrang)$", stem
+        ):
             stem += "e"
     elif head.endswith("ies"):
         stem = f"{head[:-3]}y"

@@ -291,7 +291,8 @@ def _readable_answers_can_be_shown(case: _Case) -> None:
             _demand(len(overlay.box) == 4 and all(map(math.isfinite, overlay.box)), f"an overlay is {overlay.box}")
         if answer is not None:
             task.show_to_judge(example, answer)
-            task.rationale(example, answer)
+            if task.has_answer(example):
+                task.rationale(example, answer)
             with suppress(ConfigError):  # not offered
                 target = task.as_target(example, answer)
                 _demand(target is None or _is_storable(target.write()), "`as_target` is not finite JSON")

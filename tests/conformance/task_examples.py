@@ -29,11 +29,6 @@ def options_of(task: type[Task]) -> dict[str, object]:
     return {"matcher": "exact"} if "matcher" in task.options else {}
 
 
-def is_hidden(example: Example) -> bool:
-    """Whether the release keeps the reference for itself."""
-    return example.benchmark == "egocot" and example.metadata["split"] == "test"
-
-
 class Releases:
     """What the examples of each benchmark are derived from."""
 
@@ -61,8 +56,7 @@ class Releases:
             open_release = BENCHMARKS[task.benchmark].open_release
             assert open_release is not None
             items = task.examples(open_release(self.root(type(task)), None), sampling)
-        with_references = (item for item in items if isinstance(item, Example) and not is_hidden(item))
-        return sampling.sample([task.stamp(item) for item in with_references])
+        return sampling.sample([task.stamp(item) for item in items if isinstance(item, Example)])
 
     def sha256(self, task: type[Task]) -> str:
         """The SHA-256 of the annotations, which are the files that are text."""

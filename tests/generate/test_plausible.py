@@ -142,8 +142,9 @@ def test_what_is_still_done_after_its_beginning_is_no_wrong_next_action(tmp_path
     activities = [("Stir cup", (10, 40)), ("Place spoon", (40, 60)), ("Close jar", (60, 80)), ("Wipe jar", (80, 99))]
     scene = scene_of(tmp_path, graph_document(objects, relations=relations, activities=activities))
     _, families = families_of(["egocot"], None, "easy:hard")
-    asked = [c for c in families["egocot"].candidates(scene) if c.subtask == "NAA" and "moment" not in c.wording]
-    (named,) = {tuple(choice.text for choice in c.distractors) for c in asked if "stir" in c.question}
+    asked = [c for c in families["egocot"].candidates(scene) if c.subtask == "NAA"]
+    orders = [c for c in asked if c.wording == "egocot/NAA order" and "stir" in c.question]
+    (named,) = {tuple(choice.text for choice in c.distractors) for c in orders}
     assert "Stir the cup." not in named
     assert any(choice.text == "Stir the cup." for c in asked for choice in c.distractors)
 
@@ -165,6 +166,16 @@ def test_a_mug_that_is_full_next_is_being_filled_at_some_time_before(
     assert HasValue("mug", "state", "being filled", 20).truth(scene) is is_filled
     assert HasValue("mug", "state", "full", 20).truth(scene) is False
     assert HasValue("mug", "state", "empty", 20).truth(scene) is True
+
+
+def test_no_wrong_interval_holds_a_touch_that_lies_between_its_moments(tmp_path: Path) -> None:
+    contacts = [("right", "human_actions", "holds", "cup", span) for span in ((45, 110), (146, 153))]
+    document = graph_document({"right": "right hand", "cup": "coffee cup"}, frames=311, relations=contacts)
+    _, families = families_of(["egocot"], None, "easy:hard")
+    decided = families["egocot"].decide_all(scene_of(tmp_path, document), Tally())
+    asked = [c for c in decided if c.wording in ("egocot/HOTR start", "egocot/HOTR end")]
+    assert {c.right_text for c in asked} == {"Between 00:10.30 and 00:12.40."}
+    assert "Between 00:14.40 and 00:16.50." not in {choice.text for c in asked for choice in c.distractors}
 
 
 def test_what_is_turned_is_moved_too() -> None:

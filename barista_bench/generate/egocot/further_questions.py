@@ -139,7 +139,8 @@ def moment_of_touch(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HGC: the moment at which a hand is on an object."""
     for thing, side in product(view.used_things, SIDES):
         claim = partial(Touches, side, thing.id)
-        yield from which_moment(view, "HGC moment", {"side": side}, claim, side, thing)
+        for candidate in which_moment(view, "HGC moment", {"side": side}, claim, side, thing):
+            yield msgspec.structs.replace(candidate, event=view.touch_key(side, thing, candidate.frames[0]))
 
 
 def time_of_touch(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -147,7 +148,12 @@ def time_of_touch(view: ShownScene) -> Iterator[QuestionCandidate]:
     for use, change in product(view.scene.uses, ("start", "end")):
         side, thing = use.side, name_object(view.scene, use.thing, view.frames, TOUCHES)
         given = [Unique(thing.id, tuple(view.frames), thing.description)]  # the question names no moment
-        for row, number in view.intervals(use.start if change == "start" else use.end):
+        uses = [other for other in view.scene.uses if other.side == side]
+        alike = [u for u in uses if u.thing.id == thing.id or view.scene.is_part_of_other(u.thing.id, thing.id)]
+        for row, number in view.intervals(getattr(use, change)):
+            # A choice is decided by its two moments. A touch between them would make a wrong choice right.
+            if any(row[0][0] < getattr(other, change) <= row[-1][1] for other in alike if other != use):
+                continue
             choices = []
             for first, last in row:
                 away, on = (first, last) if change == "start" else (last, first)

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import msgspec
 
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.egocot.further_questions import which_moment
 from barista_bench.generate.egocot.moments import ShownScene, sentence
 from barista_bench.generate.egocot.statements import DIRECTIONS, LiesTowards, direction_between
@@ -27,7 +27,7 @@ def direction_to_other(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def direction_of_move(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """GOT: the direction in which an object is moved in the picture, from one moment to another."""
+    """GOT: the direction of an object in the picture from its place at an earlier moment. The camera may move too."""
     for since, frame in combinations(view.frames, 2):
         for thing in view.visible_things(view.used_things, since, frame, barred={"side", "place"}):
             slots = {"since": view.time(since), "time": view.time(frame), "thing": thing.name}
@@ -46,6 +46,8 @@ def _directions(
             Choice(sentence(words), LiesTowards(thing.id, frame, words, other.id, since)) for words in (direction, *row)
         )
         event = f"{thing.id} {other.id} {direction}"
+        if since != frame:  # a turn of the camera moves many objects: it is asked once
+            event += f"{FACTS}{since} {frame} {direction}"
         yield view.candidate(
             wording, slots, right, choices, [frame, since], list(dict.fromkeys((thing, other))), event=event
         )

@@ -130,6 +130,7 @@ def verb_and_noun(name: str) -> tuple[str, str]:
 
 _PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
 _ARTICLES = ("the", "a", "an")
+_NEEDS_NO_OBJECT = re.compile(r"(clean|tid[iy]|wash|stand|sit)\w* (up|down)$")
 
 
 def action_phrase(form: str, noun: str) -> str:
@@ -137,10 +138,11 @@ def action_phrase(form: str, noun: str) -> str:
 
     >>> action_phrase("pouring", "milk into mug"), action_phrase("turn", "on machine"), action_phrase("stirring", "")
     ('pouring the milk into the mug', 'turn on the machine', 'stirring')
-    >>> action_phrase("get {} ready", "cup"), action_phrase("reach for", "")
-    ('get the cup ready', 'reach for something')
+    >>> action_phrase("get {} ready", "cup"), action_phrase("reach for", ""), action_phrase("cleaning up", "")
+    ('get the cup ready', 'reach for something', 'cleaning up')
     """
-    text, before = "" if noun or " " not in form else " something", ""
+    is_whole = bool(noun) or " " not in form or _NEEDS_NO_OBJECT.match(form) is not None
+    text, before = "" if is_whole else " something", ""
     for word in noun.split():
         begins_name = not before or before in (*_PREPOSITIONS, *PARTICLES)
         text += " the" if begins_name and word not in (*_PREPOSITIONS, *PARTICLES, *_ARTICLES) else ""

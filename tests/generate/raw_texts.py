@@ -176,7 +176,7 @@ def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
     if kinds == ["AwayFrom", "Touches"] and text.startswith("Between "):
         away, on = (part["frame"] for part in parts)
         words = "(?:begin|start) to touch the" if away < on else "stop(?:s|ped)? touching the"
-        is_asked = re.search(rf"the {parts[0]['side']} hand {words}", question) is not None
+        is_asked = re.search(rf"the {parts[0]['side']} hand {words}", question, re.IGNORECASE) is not None
         is_interval_said = is_interval(video, text, min(away, on), max(away, on))
         return is_asked and is_interval_said and mentions(video, question, parts[0]["object"])
     if kinds == ["Touches", "Touches"] and len(times(question)) == 2:

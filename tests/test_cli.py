@@ -198,6 +198,17 @@ def test_the_shell_completes_names_without_torch(typed: str, completed: set[str]
     assert set(done.stdout.split()) == completed, done.stderr
 
 
+def test_a_folder_that_arrow_cannot_open_in_this_locale_is_warned_of(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "barista_bench", "--version"]
+    settings = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    for folder, is_warned in ((tmp_path, False), (tmp_path / "Küche", True)):
+        folder.mkdir(exist_ok=True)
+        done = subprocess.run(
+            command, cwd=folder, env={**settings, "PWD": str(folder)}, capture_output=True, check=True
+        )
+        assert (b"Fix: set PYTHONUTF8=1" in done.stderr) is is_warned
+
+
 @pytest.mark.full
 def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> None:
     command = [sys.executable, "-m", "barista_bench.cli", "show", "tasks"]

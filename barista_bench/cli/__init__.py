@@ -18,7 +18,8 @@ def main() -> None:
     """Run the command line. Ctrl-C ends it with a one-line message, even while commands are still being imported."""
     # A terminal sends Ctrl-C to every process. Workers that libraries fork ignore it, and this process ends them.
     os.register_at_fork(after_in_child=partial(signal.signal, signal.SIGINT, signal.SIG_IGN))
-    if sys.getfilesystemencoding() != "utf-8" and not all(path.isascii() for path in (os.getcwd(), *sys.argv[1:])):
+    paths = os.environ.get("PWD", ""), *sys.argv[1:]
+    if sys.getfilesystemencoding() != "utf-8" and not all(map(str.isascii, paths)):
         os.write(2, _NO_UTF8)
     try:
         from barista_bench.cli.commands import run_command

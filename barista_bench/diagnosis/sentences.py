@@ -125,7 +125,7 @@ def _compared_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
             beside = f"; with equal areas elsewhere painted over, it {control}" if control else ""
             hidden = f"With the objects that matter painted over, {change}{beside}."
             if diagnosis.task in CLAIMING:
-                hidden += f" So what it cannot see, it still answers with an average {metric} of {each.after.in_words}."
+                hidden += f" It cannot see them then, but its average {metric} is still {each.after.in_words}."
             found.append(hidden)
         elif name == "only_evidence":
             found.append(f"With all but these objects painted over, {change}.")

@@ -91,7 +91,7 @@ def test_nothing_is_claimed_of_a_third_withheld_from_a_source_that_all_of_it_den
 ) -> None:
     write = {"pvsg": write_pvsg, "visor": write_visor}[name]
     import_graphs(name, write(small_kitchen, tmp_path / "source", withheld=1 / 3), tmp_path / "graphs")
-    held = held_against(tmp_path / "graphs", graphs[name], by_category=name == "visor")
+    held = held_against(tmp_path / "graphs", graphs[name])
     assert not held.denied
     assert held.counts[True] > 20
 

@@ -231,10 +231,10 @@ def which_moment(
 
 
 def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """LVR: the earlier place of an object in the frame."""
-    for seen_thing, frame in product(view.by_use, view.frames):
-        if part := part_of_frame(view.scene, seen_thing.id, frame):
-            thing = name_object(view.scene, seen_thing, [frame], {"side"})
+    """LVR: the earlier place in the frame of an object that hands work with."""
+    for used_thing, frame in product(view.used_things, view.frames):
+        if part := part_of_frame(view.scene, used_thing.id, frame):
+            thing = name_object(view.scene, used_thing, [frame], {"side"})
             slots = {"time": view.time(frame), "thing": thing.name}
             right, *choices = _place_choices(thing, frame, part)
             yield view.candidate("LVR", slots, right, choices, [frame], [thing], event=f"{thing.id} {part}")

@@ -18,9 +18,12 @@ from barista_bench.generate.statements import Located, Seen, Unique
 
 
 def direction_to_other(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """LVR: the direction of an object from another object that it does not overlap in the picture."""
+    """LVR: the direction of an object from another object that it does not overlap. Hands work with both.
+
+    The name of an object that no hand touches could mean a thing that is not annotated.
+    """
     for frame in view.frames:
-        for thing, other in combinations(view.visible_things(view.by_use, frame, barred={"side", "place"}), 2):
+        for thing, other in combinations(view.visible_things(view.used_things, frame, barred={"side", "place"}), 2):
             if not view.scene.is_part_of_other(thing.id, other.id):
                 slots = {"time": view.time(frame), "thing": thing.name, "other": other.name}
                 yield from _directions(view, "LVR direction", slots, (thing, frame), (other, frame))

@@ -18,7 +18,7 @@ import msgspec
 
 from barista_bench.core.example import content_seed
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.statements import AllOf, Statement
+from barista_bench.generate.statements import Statement, Touches
 
 Fields = dict[str, Any]
 ALIKE = 0.9
@@ -121,6 +121,10 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         return self.difficulty.level if self.difficulty else ""
 
     @property
+    def choosing_subtask(self) -> str:
+        return self.chosen_as[0] if self.chosen_as else self.subtask
+
+    @property
     def answer_class(self) -> str:
         return self.answer or self.right_text
 
@@ -141,9 +145,14 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def claims(self) -> frozenset[Statement]:
-        """Return what the right answers state about moments; nothing for a candidate that is chosen as another one."""
+        """Return what the right answers tell about moments; nothing for a candidate that is chosen as another one.
+
+        A touch that the question names at the moment of the answer is told too.
+        """
         stated = [choice.statement for choice in self.right if self.frames and not self.chosen_as]
-        return frozenset(part for row in stated for part in (row.parts if isinstance(row, AllOf) else (row,)))
+        if len(self.frames) == 1:
+            stated += [statement for statement in self.given if stated and isinstance(statement, Touches)]
+        return frozenset(part for statement in stated for part in statement.told)
 
 
 def decide_candidate(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate | str:
@@ -223,9 +232,19 @@ def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
 def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
     """Choose, by seed, one candidate of a video per event and answer. All other candidates count as `REPEATED`.
 
-    So does a candidate of any subtask whose claims are among those of a chosen one, or the other way round.
+    So does a candidate of any subtask whose claims are among those of a chosen one, or the other way round. The
+    subtasks choose in turns, an event each, so that none of them takes all events from another.
     """
-    seeded = [((_seeded_event(candidate, seed), _seeded_key(candidate, seed)), candidate) for candidate in candidates]
+    listed = list(candidates)
+    events = [_seeded_event(candidate, seed) for candidate in listed]
+    by_subtask: dict[str, set[int]] = defaultdict(set)
+    for candidate, event in zip(listed, events, strict=True):
+        by_subtask[candidate.choosing_subtask].add(event)
+    turns = {name: {event: turn for turn, event in enumerate(sorted(rows))} for name, rows in by_subtask.items()}
+    seeded = [
+        ((turns[candidate.choosing_subtask][event], event, _seeded_key(candidate, seed)), candidate)
+        for candidate, event in zip(listed, events, strict=True)
+    ]
     kept: dict[int, QuestionCandidate] = {}
     facts: set[tuple[object, ...]] = set()
     claimed: set[frozenset[Statement]] = set()
@@ -296,9 +315,8 @@ def _seeded_key(c: QuestionCandidate, seed: int) -> int:
 
 
 def _seeded_event(c: QuestionCandidate, seed: int) -> int:
-    """Return a key by which the subtasks of a topic get its events equally often, however many candidates they have."""
-    subtask = c.chosen_as[0] if c.chosen_as else c.subtask
-    return content_seed("event", seed, subtask, c.video_id, *c.event_key[1:])
+    """Return a key of an event in its subtask."""
+    return content_seed("event", seed, c.choosing_subtask, c.video_id, *c.event_key[1:])
 
 
 def with_choices(

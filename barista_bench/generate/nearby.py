@@ -118,16 +118,23 @@ def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> boo
 
     The result is True if the two verbs exclude each other. It is also True if the verbs are equal but have two objects
     that do not belong together (a carton is opened by its lid). The result is False if the verb of `action` is a
-    contact (`hold`) and a hand touches an object that the noun could name. Both activities are then in progress.
+    contact (`hold`) and a hand touches an object that the noun could name. Both activities are then in progress. So
+    they are if such an object has a value that lasts as long as the verb's process (`being broken`).
     """
     verbs, nouns = (verb_of(action), verb_of(recorded)), (noun_of(action), noun_of(recorded))
-    is_contact = verbs[0] in {words.do for words in scene.domain.contacts.values()}
-    touched = [use.thing.noun for use in uses_near(scene, frame, frame + 1)] if is_contact else []
-    if any(scene.domain.same_noun(nouns[0], noun) for noun in touched):
+    touched = [use.thing.noun for use in uses_near(scene, frame, frame + 1)] if is_contact(scene, action) else []
+    values = find_overlapping(scene.values, frame, frame + 1)
+    lasting = [span.thing.noun for span in values if verbs[0] in scene.domain.ongoing.get(span.value, ())]
+    if any(scene.domain.same_noun(nouns[0], noun) for noun in (*touched, *lasting)):
         return False
     if verbs[0] == verbs[1]:
         return not (scene.domain.same_noun(*nouns) or _belongs(scene, *nouns) or _belongs(scene, *reversed(nouns)))
     return not scene.domain.same_verb(*verbs)
+
+
+def is_contact(scene: Scene, action: str) -> bool:
+    """Return whether the verb of an action is a contact of a hand, such as "hold" or "press"."""
+    return verb_of(action) in {words.do for words in scene.domain.contacts.values()}
 
 
 @cached_by_scene

@@ -65,6 +65,11 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     deciding_work: ClassVar[str] = ""
     further_work: ClassVar[str] = ""
 
+    @property
+    def told(self) -> tuple[Statement, ...]:
+        """Return what a reader of the statement knows, as statements about single moments where possible."""
+        return (self,)
+
     def truth(self, scene: Scene) -> Truth:
         """Return True if the graph proves the statement, False if the graph excludes it, else None.
 
@@ -137,6 +142,10 @@ class _Parts(Statement, frozen=True):
 class AllOf(_Parts, frozen=True):
     """Several statements are all true. False: at least one of them is false."""
 
+    @property
+    def told(self) -> tuple[Statement, ...]:
+        return tuple(told for part in self.parts for told in part.told)
+
     def recorded_truth(self, scene: Scene) -> Truth:
         return all_of(part.truth(scene) for part in self.parts)
 
@@ -193,6 +202,8 @@ class Touches(Statement, frozen=True):
             is_known = is_known_to_touch(scene, self.side, self.frame)
             return False if is_known and scene.are_apart(hand, self.object, self.frame) else None
         values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
+        hands, rows = scene.hands[self.side], scene.video.relations(self.frame)
+        values &= {row.value for row in rows if row.source.id in hands and row.target.id == self.object}
         are_seen = scene.is_hand_visible(self.side, self.frame) and scene.is_visible(self.object, self.frame)
         if not values or not are_seen or not lasting_spans(scene, uses, self.frame):
             return None
@@ -286,9 +297,13 @@ class Changes(Statement, frozen=True):
     start: int
     end: int
 
+    @property
+    def told(self) -> tuple[Statement, ...]:
+        first = HasValue(self.object, self.type, self.before, self.start)
+        return first, HasValue(self.object, self.type, self.after, self.end - 1)
+
     def recorded_truth(self, scene: Scene) -> Truth:
-        first = HasValue(self.object, self.type, self.before, self.start).truth(scene)
-        last = HasValue(self.object, self.type, self.after, self.end - 1).truth(scene)
+        first, last = (statement.truth(scene) for statement in self.told)
         if first is not True or last is not True:
             return all_of([first, last])
         inside = [c for c in scene.changes if c[1].thing.id == self.object and self.start < c[1].start < self.end]

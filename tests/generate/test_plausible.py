@@ -8,10 +8,18 @@ import pytest
 from barista_bench.generate.candidates import FACTS, REPEATED, Choice, QuestionCandidate, Tally, one_per_event
 from barista_bench.generate.egocot.family import EgocotFamily
 from barista_bench.generate.egocot.moments import EgocotWords, ShownScene
-from barista_bench.generate.egocot.statements import InPart, InStep, part_of_frame
+from barista_bench.generate.egocot.statements import (
+    AwayFrom,
+    BringsAbout,
+    InPart,
+    InStep,
+    NextState,
+    direction_between,
+    part_of_frame,
+)
 from barista_bench.generate.generator import families_of, pool_candidates
 from barista_bench.generate.nearby import place_words
-from barista_bench.generate.statements import AllOf, HasValue, Located, Seen, Touches
+from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Located, Seen, Statement, Touches
 from barista_bench.generate.tog_bench.family import ToGBenchFamily
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
@@ -85,6 +93,37 @@ def test_what_one_answer_says_of_a_moment_is_asked_by_no_other_subtask() -> None
     assert len(one_per_event([both, masks], 0, Tally())) == 2
 
 
+CHANGE = "lid", "state", "open", "close"
+HELD = Touches("right", "lid", 10)
+
+
+@pytest.mark.parametrize(
+    ("answer", "other"),
+    [
+        (HasValue("lid", "state", "close", 20), Changes(*CHANGE, 10, 21)),
+        (HasValue("lid", "state", "open", 10), Changes(*CHANGE, 10, 21)),
+        (NextState("lid", "state", "close", 10, 20), Changes(*CHANGE, 10, 21)),
+        (Changes(*CHANGE, 10, 21), BringsAbout("Close lid", *CHANGE, 10, 21, ("close",))),
+        (AllOf((AwayFrom("right", "lid", 20), HELD)), AllOf((HELD, Touches("right", "cup", 20)))),
+    ],
+)
+def test_what_the_answer_about_a_change_tells_of_its_moments_is_asked_by_no_other_question(
+    answer: Statement, other: Statement
+) -> None:
+    asked = [candidate_of(Choice("yes", row), subtask=name) for row, name in ((answer, "one"), (other, "other"))]
+    assert len(one_per_event(asked, 0, Tally())) == 1
+
+
+def test_the_colour_of_what_a_hand_touches_is_asked_only_if_the_object_is_not() -> None:
+    colour = candidate_of(
+        Choice("Red.", HasValue("lid", "color", "red", 10)), subtask="colour", frames=(10,), given=(HELD,)
+    )
+    for frame, count in ((10, 1), (20, 2)):
+        touch = Touches("right", "lid", frame)
+        thing = candidate_of(Choice("The lid.", touch), subtask="thing", frames=(frame,))
+        assert len(one_per_event([colour, thing], 0, Tally())) == count
+
+
 def test_subtasks_of_one_topic_share_their_events_in_equal_parts() -> None:
     def candidate(subtask: str, event: int, frame: int) -> QuestionCandidate:
         choice = Choice(f"{event}", Seen(f"{subtask} {event}", frame))
@@ -102,6 +141,9 @@ def test_a_state_a_place_and_a_step_are_asked_once(small_kitchen: Path) -> None:
     candidates = pool_candidates(SceneGraph(small_kitchen), families, 40, 0).candidates["egocot"]
     claims = [(c.video_id, c.right[0].statement) for c in candidates if c.subtask != "AOG"]
     states = Counter((video, claim.object, claim.value) for video, claim in claims if isinstance(claim, HasValue))
+    moments = [c for c in candidates if c.wording == "egocot/SR moment"]
+    things = Counter((c.video_id, c.right[0].statement.object, c.right[0].statement.type) for c in moments)
+    assert set(things.values()) == {1}
     places = Counter((video, claim.object, claim.part) for video, claim in claims if isinstance(claim, InPart))
     passages = [(video, claim.parts) for video, claim in claims if isinstance(claim, AllOf)]
     steps = Counter((video, claim.step) for video, claim in claims if isinstance(claim, InStep))
@@ -109,6 +151,62 @@ def test_a_state_a_place_and_a_step_are_asked_once(small_kitchen: Path) -> None:
     for counts in (states, places, steps):
         assert len(counts) > 2
         assert set(counts.values()) == {1}
+
+
+@pytest.mark.parametrize(("step", "is_asked"), [((20, 40), False), ((20, 60), True)])
+def test_an_action_that_fills_a_step_is_asked_as_a_step_only(
+    tmp_path: Path, step: tuple[int, int], is_asked: bool
+) -> None:
+    objects = {"right": "right hand", "cup": "coffee cup", "lid": "lid"}
+    activities = [("Lift coffee cup", (0, 20)), ("Wipe lid", (20, 40)), ("Touch jar", (60, 100))]
+    content = graph_document(objects, activities=activities, steps=[("Clean lid", step)])
+    asked = EgocotFamily(load_domain()).candidates(scene_of(tmp_path, content))
+    actions = {c.right[0].statement.action for c in asked if c.wording == "egocot/PR action"}
+    assert ("Wipe lid" in actions) is is_asked
+
+
+def test_an_action_may_be_in_progress_while_the_state_that_it_makes_lasts(tmp_path: Path) -> None:
+    objects = {"right": "right hand", "bread": "food", "jar": "jar"}
+    activities = [("Break food", (0, 30)), ("Open jar", (30, 100))]
+    attributes = [("bread", "state", "being broken", (0, 60)), ("bread", "state", "whole", (60, 100))]
+    scene = scene_of(tmp_path, graph_document(objects, activities=activities, attributes=attributes))
+    truths = [Does("Break food", frame).truth(scene) for frame in (10, 50, 90)]
+    assert truths == [True, None, False]
+
+
+def test_a_touch_is_not_claimed_in_a_gap_of_its_record(tmp_path: Path) -> None:
+    contacts = [("right", "human_actions", "holds", "cup", span) for span in ((10, 40), (43, 80))]
+    content = graph_document({"right": "right hand", "cup": "coffee cup"}, relations=contacts)
+    scene = scene_of(tmp_path, content)
+    assert [Touches("right", "cup", frame).truth(scene) for frame in (30, 41, 60)] == [True, None, True]
+
+
+def test_a_thing_that_the_edge_cuts_has_no_direction_along_an_edge(tmp_path: Path) -> None:
+    boxes = {"tray": (10, 100, 40, 40), "cup": (200, 100, 40, 40), "jar": (200, 200, 40, 40), "lid": (280, 100, 40, 40)}
+    objects = {"tray": "tray", "cup": "coffee cup", "jar": "jar", "lid": "lid"}
+    scene = scene_of(tmp_path, graph_document(objects, boxes=boxes))
+    directions = [direction_between(scene, name, 5, "tray", 5) for name in ("cup", "jar", "lid")]
+    assert directions == ["further right", "lower down and further right", None]
+
+
+def test_a_touch_is_told_by_one_answer_about_clips(small_kitchen: Path) -> None:
+    _, families = families_of(["handyvqa"], None, "easy:hard")
+    candidates = pool_candidates(SceneGraph(small_kitchen), families, 40, 0).candidates["handyvqa"]
+    rows = [(c.video_id, key) for c in candidates if c.topic == "touch" for key in c.event.split(FACTS)]
+    assert len({c.subtask for c in candidates if c.topic == "touch"}) > 2
+    assert len(set(rows)) == len(rows)
+
+
+def test_two_wrong_places_are_not_at_one_object(small_kitchen: Path) -> None:
+    _, families = families_of(["handyvqa"], None, "easy:hard")
+    candidates = pool_candidates(SceneGraph(small_kitchen), families, 40, 0).candidates["handyvqa"]
+    checked = 0
+    for candidate in (c for c in candidates if c.subtask == "location"):
+        right, *wrong = (getattr(c.statement, "other", c.text) for c in (*candidate.right, *candidate.distractors))
+        others = [other for other in wrong if other != right]
+        assert len(others) == len(set(others))
+        checked += len(others) > 1
+    assert checked
 
 
 def test_two_wrong_actions_never_say_the_same(tmp_path: Path) -> None:

@@ -169,8 +169,7 @@ class EvidenceMaker:
 
     def _cause_facts(self, cause: BringsAbout) -> Iterator[StatedFact]:
         start, end = cause.start, cause.end - 1
-        values = cause.object, cause.type, cause.before, cause.after
-        changes = list(self.facts(Changes(*values, cause.start, cause.end)))
+        changes = list(self.facts(cause.change))
         yield from changes
         result = changes[1].text
         for action in find_overlapping(self.scene.actions, cause.start, cause.end):

@@ -81,7 +81,12 @@ def state_before(view: ShownScene) -> Iterator[QuestionCandidate]:
         if any(current in change for change in view.scene.changes):
             state = view.words.state(current.value, current.thing.category)
             claim = partial(HasValue, current.thing.id, current.type, current.value)
-            yield from which_moment(view, "SR moment", {"state": state}, claim, f"when {current.value}", current.thing)
+            for candidate in which_moment(
+                view, "SR moment", {"state": state}, claim, f"when {current.value}", current.thing
+            ):
+                # Its wrong moments tell when the object had another value.
+                facts = candidate.event, f"when {current.type} {current.thing.id}"
+                yield msgspec.structs.replace(candidate, event=FACTS.join(facts))
 
 
 def state_of_tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -177,8 +182,10 @@ def step_key(name: str) -> str:
 
 
 def moment_of_action(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """PR: the moment at which an action is in progress."""
-    for name in dict.fromkeys(action.name for action in view.scene.actions):
+    """PR: the moment at which an action is in progress. An action that fills a step is the same event as the step."""
+    steps = {(step.start, step.end) for step in view.scene.steps}
+    actions = [action for action in view.scene.actions if (action.start, action.end) not in steps]
+    for name in dict.fromkeys(action.name for action in actions):
         slots = {"doing": view.participle_phrase(name)}
         yield from which_moment(view, "PR action", slots, partial(Does, name), f"when {name}")
 

@@ -100,6 +100,11 @@ class AwayFrom(Statement, frozen=True):
     object: str
     frame: int
 
+    @property
+    def told(self) -> tuple[Statement, ...]:
+        """Return nothing: what the hand touches at the moment tells this too."""
+        return ()
+
     def recorded_truth(self, scene: Scene) -> Truth:
         touches = Touches(self.side, self.object, self.frame).truth(scene)
         return None if touches is None else not touches
@@ -179,6 +184,10 @@ class NextState(Statement, frozen=True):
     frame: int
     until: int
 
+    @property
+    def told(self) -> tuple[Statement, ...]:
+        return (HasValue(self.object, self.type, self.value, self.until),)
+
     def recorded_truth(self, scene: Scene) -> Truth:
         before = HasValue(self.object, self.type, self.value, self.frame).truth(scene)
         after = HasValue(self.object, self.type, self.value, self.until).truth(scene)
@@ -211,8 +220,16 @@ class BringsAbout(Statement, frozen=True):
     end: int
     verbs: tuple[str, ...]
 
+    @property
+    def change(self) -> Changes:
+        return Changes(self.object, self.type, self.before, self.after, self.start, self.end)
+
+    @property
+    def told(self) -> tuple[Statement, ...]:
+        return self, *self.change.told
+
     def recorded_truth(self, scene: Scene) -> Truth:
-        changes = Changes(self.object, self.type, self.before, self.after, self.start, self.end).truth(scene)
+        changes = self.change.truth(scene)
         if changes is not True:
             return changes
         frame = next(
@@ -258,7 +275,8 @@ def part_of_frame(scene: Scene, object_id: str, frame: int) -> Place | None:
 def direction_between(scene: Scene, object_id: str, frame: int, other: str, since: int) -> Direction | None:
     """Return the direction of the centre of an object's box at `frame` from the centre of another box at `since`.
 
-    Return None without boxes, if the direction is unclear, or if the boxes of two objects overlap.
+    Return None without boxes, if the direction is unclear, or if the boxes of two objects overlap. A direction along an
+    edge is unclear if an object is only partly inside the frame.
     """
     here, there = _centre(scene, object_id, frame), _centre(scene, other, since)
     if here is None or there is None or (object_id != other and _overlap(scene, object_id, other, frame)):
@@ -267,6 +285,8 @@ def direction_between(scene: Scene, object_id: str, frame: int, other: str, sinc
     is_across, is_along = abs(right) >= OFF_CENTRE, abs(down) >= OFF_CENTRE
     if is_across and is_along:
         return DIRECTIONS[0][2 * (down > 0) + (right > 0)]
+    if _is_cut(scene, object_id, frame) or _is_cut(scene, other, since):
+        return None
     across, along = abs(right) * scene.video.video.width, abs(down) * scene.video.video.height
     if is_across and along <= SLANT * across:
         return "further right" if right > 0 else "further left"
@@ -280,6 +300,12 @@ def _overlap(scene: Scene, first: str, second: str, frame: int) -> bool:
     return x < a + c and a < x + width and y < b + d and b < y + height
 
 
+def _is_cut(scene: Scene, object_id: str, frame: int) -> bool:
+    """Return whether an object's box reaches the edge of the frame."""
+    x, y, width, height = scene.boxes(frame)[object_id]
+    return min(x, y) < 1 or x + width > scene.video.video.width - 1 or y + height > scene.video.video.height - 1
+
+
 def _centre(scene: Scene, object_id: str, frame: int) -> tuple[float, float] | None:
     """Return how far the centre of a box is from the middle of the frame to the right and down, in fractions.
 
@@ -290,7 +316,6 @@ def _centre(scene: Scene, object_id: str, frame: int) -> tuple[float, float] | N
         return None
     x, y, width, height = box
     frame_width, frame_height = scene.video.video.width, scene.video.video.height
-    is_cut = min(x, y) < 1 or x + width > frame_width - 1 or y + height > frame_height - 1
-    if is_cut and width * height < CUT * frame_width * frame_height:
+    if _is_cut(scene, object_id, frame) and width * height < CUT * frame_width * frame_height:
         return None
     return (x + width / 2) / frame_width - 0.5, (y + height / 2) / frame_height - 0.5

@@ -20,6 +20,7 @@ from barista_bench.generate.handyvqa.statements import (
     StateSequence,
     clip_around,
     recorded_sequence,
+    uses_told,
 )
 from barista_bench.generate.nearby import place_words
 from barista_bench.generate.scene import Scene
@@ -161,13 +162,13 @@ class ObjectQuestions:
                 in_both = all(choice.statement.truth(scene) for choice in hands)  # neither reveals the place
                 choices += [] if in_both else hands
                 right = next((choice for choice in choices if choice.statement.truth(scene)), choices[-1])
-                distractors = [choice for choice in choices if choice is not right]
+                distractors = _one_per_place([choice for choice in choices if choice is not right], right)
                 given = (*self.names.conditions((thing.id,), clip, barred, frame), Seen(thing.id, frame))
                 arguments = clip, right, distractors, given, (thing.id,)
                 name = self.names.name(thing.id, clip, barred, frame)
                 candidate = self._candidate(f"location {end}", *arguments, slots={"name": name})
                 place = right.statement  # a cup on a saucer is a saucer under a cup
-                event = " ".join(sorted((thing.id, place.other))) if isinstance(place, Placed) else ""
+                event = " ".join(sorted((thing.id, place.other))) if isinstance(place, Placed) else candidate.event
                 yield msgspec.structs.replace(candidate, event=event)
 
     def _moves(self) -> list[tuple[int, NamedObject]]:
@@ -227,22 +228,41 @@ class ObjectQuestions:
         slots: Mapping[str, str] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> QuestionCandidate:
-        """Return a candidate. `wording` is the subtask, then a space and the key of its wording."""
+        """Return a candidate. `wording` is the subtask, then a space and the key of its wording.
+
+        All questions whose answers tell touches have one topic, and a touch is asked about once.
+        """
         key = f"handyvqa/{wording}"
+        answers = (right,) if isinstance(right, Choice) else right
+        told_uses = [use for choice in answers for use in uses_told(self.scene, choice.statement)]
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,
             question=plain_text(key, slots or {}),
             wording=key,
             slots=dict(slots or {}),
-            right=(right,) if isinstance(right, Choice) else right,
+            right=answers,
             distractors=tuple(distractors),
             given=given,
             span=(clip.start, clip.stop),
             frames=(clip.centre,),
             objects=objects,
             extra=extra or {},
+            event=FACTS.join(f"{use.side} {use.thing.id} {use.start}" for use in told_uses),
+            topic="touch" if told_uses else "",
         )
+
+
+def _one_per_place(distractors: Sequence[Choice], right: Choice) -> list[Choice]:
+    """Return distractors without several places at one object, which would be wrong together.
+
+    The object of the right place may have several.
+    """
+    kept: dict[object, Choice] = {}
+    for choice in distractors:
+        other = getattr(choice.statement, "other", choice.text)
+        kept.setdefault(choice.text if other == getattr(right.statement, "other", None) else other, choice)
+    return list(kept.values())
 
 
 def _other_sequences(words: AttributeWords, first: str, usual_values: Iterable[str]) -> list[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from itertools import product
 import msgspec
 
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.handyvqa.object_questions import Candidates, ObjectQuestions
 from barista_bench.generate.handyvqa.statements import (
     ClipWindow,
@@ -210,8 +210,12 @@ class Questions(ObjectQuestions):
                 (*self.names.conditions(answers, clip), nothing_else),
                 tuple(answers),
             )
-            yield self._candidate("objects", *arguments)
-            yield self._mask_candidate("rvos_objects", *arguments, uses)
+            event = FACTS.join(f"{use.thing.id} {use.start}" for use in uses)
+            for candidate in (
+                self._candidate("objects", *arguments),
+                self._mask_candidate("rvos_objects", *arguments, uses),
+            ):
+                yield msgspec.structs.replace(candidate, event=event)
 
     def _object_choice(self, item: str, clip: ClipWindow) -> Choice:
         return Choice(self.names.name(item, clip), TouchedInClip(item, clip.start, clip.stop, clip.shown))
@@ -247,7 +251,7 @@ class Questions(ObjectQuestions):
         asked = self._candidate(subtask, clip, right, distractors, (*given, readable), items, slots=slots, extra=extra)
         with_options = subtask.removeprefix("rvos_")
         plain_question = plain_text(f"handyvqa/{with_options}", slots or {})
-        return msgspec.structs.replace(asked, chosen_as=(with_options, plain_question))
+        return msgspec.structs.replace(asked, chosen_as=(with_options, plain_question), topic="")
 
     def _masked_frames(self, clip: ClipWindow, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
         """Return frames with a mask of the answer, evenly spaced and in order.

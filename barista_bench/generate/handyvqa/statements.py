@@ -259,6 +259,20 @@ class HandsDo(statements.Statement, frozen=True):
         return True if all(scene.are_apart(hand, item, self.frame) for item in others) else None
 
 
+def uses_told(scene: Scene, statement: statements.Statement) -> list[HandUse]:
+    """Return the uses by hands that a statement about one moment tells."""
+    match statement:
+        case HandsDo(left, right, frame, _):
+            told = {(side, action[1]) for side, action in zip(SIDES, (left, right), strict=True) if action}
+        case HandIsOn(side, object_id, _, frame, _):
+            told = {(side, object_id)}
+        case statements.Does(action, frame) if nearby.is_contact(scene, action):
+            told = {(side, thing.id) for side in SIDES for thing in scene.things_done_to(action)}
+        case _:
+            return []
+    return [use for use in find_overlapping(scene.uses, frame, frame + 1) if (use.side, use.thing.id) in told]
+
+
 class StateSequence(statements.Statement, frozen=True):
     """The successive values of an attribute in [start, end).
 

@@ -210,7 +210,8 @@ class Questions(ObjectQuestions):
                 (*self.names.conditions(answers, clip), nothing_else),
                 tuple(answers),
             )
-            event = FACTS.join(f"{use.thing.id} {use.start}" for use in uses)
+            # Two clips that show the same touch begin ask for the same fact.
+            event = FACTS.join(f"{use.thing.id} {use.start}" for use in uses if clip.start <= use.start)
             for candidate in (
                 self._candidate("objects", *arguments),
                 self._mask_candidate("rvos_objects", *arguments, uses),

@@ -89,23 +89,26 @@ def test_the_answers_of_the_oracle_ask_what_the_right_options_ask_byte_for_byte(
     assert again.task.prompt(example, Segmenter.box_format) == told.asked[example.example_id].prompt
 
 
-def test_what_the_first_run_does_not_answer_is_no_question_of_the_second(dataset: Path, tmp_path: Path) -> None:
-    examples = open_examples(dataset, "handyvqa", "parts").examples
-    masked = {example.example_id for example in open_examples(dataset, "handyvqa", "rvos_parts").examples}
+@pytest.mark.parametrize("answer", ["I cannot tell.", None])
+def test_what_the_first_run_does_not_answer_is_no_question_of_the_second(
+    dataset: Path, tmp_path: Path, answer: str | None
+) -> None:
+    examples = open_examples(dataset, "handyvqa", "objects").examples
+    masked = {example.example_id for example in open_examples(dataset, "handyvqa", "rvos_objects").examples}
     texts = {e.example_id: e.inputs["options"][0] for e in examples}  # type: ignore[index]
-    unread, absent, *others = [name for name in texts if f"rvos_{name}" in masked]
+    unanswered, *others = [name for name in texts if f"rvos_{name}" in masked]
     assert others
-    lines = [{"example_id": unread, "answer": "I cannot tell."}]
-    lines += [{"example_id": n, "answer": f"(A) {t}"} for n, t in texts.items() if n not in (unread, absent)]
+    lines = [{"example_id": unanswered, "answer": answer}] if answer else []
+    lines += [{"example_id": n, "answer": f"(A) {t}"} for n, t in texts.items() if n != unanswered]
     (tmp_path / "m.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    first = first_stage(dataset, tmp_path / "first", f"predictions:{tmp_path / 'm.jsonl'}", "parts")
-    model, second = second_stage(dataset, tmp_path / "second", f"options_from={first}", "rvos_parts")
+    first = first_stage(dataset, tmp_path / "first", f"predictions:{tmp_path / 'm.jsonl'}", "objects")
+    model, second = second_stage(dataset, tmp_path / "second", f"options_from={first}", "rvos_objects")
     assert {name: request.inputs["phrases"] for name, request in model.asked.items()} == {
         f"rvos_{name}": [texts[name]] for name in others
     }
     part, coverage = second.results.dataset.part, second.results.coverage
     assert part is not None
-    assert (part.asked, part.of) == (len(others), len(others) + 2)
+    assert (part.asked, part.of) == (len(others), len(others) + 1)
     assert part.words.startswith("answered by predictions:")
     assert coverage.answered == coverage.scored == coverage.expected == 2 * len(others)
 

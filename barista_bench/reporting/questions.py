@@ -148,7 +148,8 @@ def _weakest_group(label: str, run: ScoredRun, breakdown: KeyGroups | None) -> C
     metric = words(run.results.primary)
     sentence = f"{metric} by {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}{of_all}."
     query = (("key", breakdown.key), ("value", low), ("model", label))
-    return Cell(f"{words(breakdown.key)}: {worst}", means[0], notes=(sentence,), query=query)
+    extra = f"{means[0]} on {number(groups[low].examples)} examples"
+    return Cell(f"{words(breakdown.key)}: {worst}", extra, notes=(sentence,), query=query)
 
 
 def question_table(title: str, tasks: Sequence[tuple[str, Answers]]) -> Table:

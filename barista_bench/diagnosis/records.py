@@ -26,7 +26,7 @@ from barista_bench.diagnosis.estimates import (
 from barista_bench.files.reading import Line, Strict, read_model
 from barista_bench.files.writing import write_whole
 from barista_bench.runs.score.letters import FEWEST
-from barista_bench.tables import Table, Value, number_columns, text_columns
+from barista_bench.tables import Table, Value, number_columns, text_columns, words
 
 DIAGNOSIS_FILE: Final = "diagnosis.json"
 NEARLY_ALL: Final = 0.9
@@ -133,7 +133,7 @@ class Diagnosis(Strict):
 
     @property
     def subject(self) -> str:
-        return f"{self.model} in {self.task}"
+        return f"{self.model} in {words(self.task)}"
 
     @property
     def changes(self) -> list[ComparedMeans]:

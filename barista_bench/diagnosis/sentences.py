@@ -91,7 +91,7 @@ def _missing_sentences(diagnosis: Diagnosis, guess: Guess | None) -> list[str]:
         given = f"the same answer to {same.count} of {same.answers} questions: “{same.text}”"
         found.append(f"{d.model} gives {given}{right}.")
     if d.plain.value is not None:
-        what = f"{'It' if found else d.model} misses {format_short(1 - d.plain.value)} of {d.task}"
+        what = f"{'It' if found else d.model} misses {format_short(1 - d.plain.value)} of {words(d.task)}"
         what += " by word overlap" if d.by_words else ""
         others = " on all examples" if d.left_out else ""
         beside = f"; {guess.name}, which guesses, gets {format_short(guess.score)}{others}" if guess else ""

@@ -42,7 +42,7 @@ class Part(NamedTuple):
 
     @property
     def signed(self) -> str:
-        sign = "+" if self.value > 0 and self.name != MISSING else ""
+        sign = "+" if round(self.value, 2) > 0 and self.name != MISSING else ""
         return f"{sign}{format_short(self.value)}".replace("-", "\N{MINUS SIGN}")
 
 
@@ -100,7 +100,7 @@ def _facts(diagnosis: Diagnosis) -> str:
     """Return the numbers of examples and videos, and why examples are left out."""
     total = diagnosis.examples + sum(diagnosis.left_out.values())
     counts = f"{diagnosis.examples} of {total} examples" if diagnosis.left_out else f"{total} examples"
-    reasons = (f"; left out: {count} with {why}" for why, count in diagnosis.left_out.items())
+    reasons = (f"; left out: {count} ({why})" for why, count in diagnosis.left_out.items())
     return f"{counts} of {diagnosis.videos} videos{''.join(reasons)}"
 
 

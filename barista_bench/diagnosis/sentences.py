@@ -68,6 +68,8 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues, guess: Guess | No
         found.append(_SHOWS_NO_LEVEL)
     else:
         found += ["No level is a clear cause.", *_level_sentences(d, largest, adjusted)]
+    if not d.views and (d.is_unread or _is_harmed(d)):
+        found.append("Next, diagnose with --view all: views add no facts.")
     shown = ("painted over", "must not change, an example's " + words(d.sample_metric) + " clearly")
     return " ".join(
         [*found, *(each for each in _compared_sentences(d, adjusted) if any(part in each for part in shown))]

@@ -60,7 +60,7 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues, guess: Guess | No
     elif named:
         found += [sentence for level in named for sentence in _level_sentences(d, level, adjusted)]
     elif _is_harmed(d):
-        found.append(f"Even facts that the question does not need lower its {words(d.metric)}.")
+        found.append(f"Even additions that the question does not need lower its {words(d.metric)}.")
         found += [_SHOWS_NO_LEVEL, *_level_sentences(d, largest, adjusted)]
     elif all(told.gain.value == told.inert.value == 0 for told in d.levels.values()):
         found += [f"No aid changes its {words(d.metric)}.", _SHOWS_NO_LEVEL]

@@ -25,10 +25,11 @@ from barista_bench.diagnosis.estimates import (
 )
 from barista_bench.files.reading import Line, Strict, read_model
 from barista_bench.files.writing import write_whole
-from barista_bench.tables import Table, Value, number_columns, text_columns
+from barista_bench.runs.score.letters import FEWEST
+from barista_bench.tables import Table, Value, number_columns, text_columns, words
 
 DIAGNOSIS_FILE: Final = "diagnosis.json"
-
+NEARLY_ALL: Final = 0.9
 
 PValues: TypeAlias = Mapping[str, float]
 """P-values after Holm's correction, by level and by the name of a change."""
@@ -64,11 +65,26 @@ class ComparedMeans(Strict):
 
 
 class SameAnswer(Strict):
-    """The answer to nearly all questions without aids: `count` of all `answers`."""
+    """The most frequent answer without aids: `count` of all `answers`.
+
+    `right` is the number of questions for which it is right, or None if questions have no choices.
+    """
 
     text: Line
     count: int
     answers: int
+    right: int | None = None
+
+    @property
+    def is_nearly_all(self) -> bool:
+        """Whether nearly all questions get this answer. Then no level explains the errors of the model."""
+        return self.count >= NEARLY_ALL * self.answers
+
+    @property
+    def is_favoured(self) -> bool:
+        """Whether it is at least half of the answers to questions with choices, and right at most half as often."""
+        is_known = self.right is not None and self.answers >= FEWEST
+        return is_known and self.count >= self.answers / 2 and 2 * (self.right or 0) <= self.count
 
 
 class Diagnosis(Strict):
@@ -77,7 +93,7 @@ class Diagnosis(Strict):
     Args:
         metric: the task's primary metric. All scores are values of this metric, except in `views` and `own`.
         sample_metric: the metric of a single example, of which `views` and `own` are means.
-        same_answer: the answer to nearly all questions, if there is one. No level explains the errors of such a model.
+        same_answer: the most frequent answer, if nearly all questions get it, or if it is favoured.
         by_words: whether the metric only compares words. Aids supply such words.
         asked: the levels about which the task asks. Empty if it asks for a conclusion.
         left_out: maps each reason to the number of examples that all conditions leave out.
@@ -117,7 +133,7 @@ class Diagnosis(Strict):
 
     @property
     def subject(self) -> str:
-        return f"{self.model} in {self.task}"
+        return f"{self.model} in {words(self.task)}"
 
     @property
     def changes(self) -> list[ComparedMeans]:

@@ -134,7 +134,8 @@ def plan_tasks(config: DiagnoseConfig) -> list[DiagnosisTask]:
                 f"{opened.data}: no example of {task.name} has an aid with an inert control: the videos are too short "
                 "or show too few other facts. Fix: build the dataset from longer videos or with shorter clips"
             )
-        conditions = ids_by_condition(planned, design)
+        # Everything is asked without aids, so that this run is complete on a leaderboard.
+        conditions = {**ids_by_condition(planned, design), (): [example.example_id for example in examples]}
         lacking = len(examples) - len(planned)
         planned_tasks.append(DiagnosisTask(opened, book, design, tuple(planned), conditions, lacking))
     return planned_tasks
@@ -189,7 +190,7 @@ def plan_lines(config: DiagnoseConfig, planned_tasks: Sequence[DiagnosisTask]) -
         each = ", ".join(
             f"{condition_name(c)} {len(ids) * config.repetitions}" for c, ids in planned.conditions.items()
         )
-        lacking = f"; {planned.lacking} examples have no aid" if planned.lacking else ""
+        lacking = f"; {planned.lacking} more, without an aid, only get the question" if planned.lacking else ""
         lines.append(
             f"{name}: {count} answers about {len(planned.examples)} examples, design {planned.design}{lacking}"
         )
@@ -270,6 +271,10 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
     uptakes = {level: uptake_metrics(units, follows, kept) for level, (follows, kept, _) in followed.items()}
     estimates = estimates_of(levels, metrics, belief_metric(units, plain, told, controls), uptakes)
     found = single_causes(complete, design, config.repetitions, answers.each_score)
+    planned_ids = {each.example.example_id for each in planned.examples}
+    unreadable = {
+        c: _count_unreadable([s for s in run.samples if s.example.example_id in planned_ids]) for c, run in runs.items()
+    }
     left_out = {"no aid with an inert control": planned.lacking, "no answer": len(planned.examples) - len(complete)}
     return Diagnosis(
         benchmark=task.benchmark,
@@ -289,7 +294,7 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
         videos=len(set(units)),
         answers=planned.answers(config.repetitions),
         left_out={why: count for why, count in left_out.items() if count},
-        unreadable={condition_name(c): bad for c, run in runs.items() if (bad := _count_unreadable(run.samples))},
+        unreadable={condition_name(c): bad for c, bad in unreadable.items() if bad},
         plain=estimates.plain,
         remainder=estimates.remainder,
         text=estimates.text,

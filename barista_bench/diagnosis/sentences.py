@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from barista_bench.aids.levels import PICTURES, Level
 from barista_bench.diagnosis.estimates import ALPHA, format_short
@@ -18,9 +18,16 @@ An answer that still agrees claims facts that are not visible.
 """
 
 
-def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
+class Guess(NamedTuple):
+    """The best baseline that guesses (`core.model_names.GUESSES`), and its score in the diagnosis's metric."""
+
+    name: str
+    score: float
+
+
+def finding_sentences(diagnosis: Diagnosis, adjusted: PValues, guess: Guess | None = None) -> list[str]:
     """Return the findings of a diagnosis as sentences. `adjusted` comes from `adjusted_p_values`."""
-    d, found, metric = diagnosis, _missing_sentences(diagnosis), words(diagnosis.metric)
+    d, found, metric = diagnosis, _missing_sentences(diagnosis, guess), words(diagnosis.metric)
     if d.by_words:
         found.append("Only words are compared, and aids supply words: a model that copies them gains too.")
     if _misses_nothing(d):
@@ -39,9 +46,10 @@ def finding_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
     return found
 
 
-def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
+def headline_sentence(diagnosis: Diagnosis, adjusted: PValues, guess: Guess | None = None) -> str:
     """Return the missing score, its causes, and the effect of hidden evidence. Without a cause, say why."""
-    d, found = diagnosis, _missing_sentences(diagnosis)
+    d, found = diagnosis, _missing_sentences(diagnosis, guess)
+    largest = max(d.levels, key=lambda level: abs(d.levels[level].share.value or 0.0))
     named = [level for level in d.levels if level in significant(adjusted)]
     if _misses_nothing(d):
         return " ".join(found)
@@ -52,18 +60,16 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues) -> str:
     elif named:
         found += [sentence for level in named for sentence in _level_sentences(d, level, adjusted)]
     elif _is_harmed(d):
-        what = "Given any facts in addition, even ones that the question does not need"
-        found += [f"{what}, its {words(d.metric)} {d.text.as_change}.", _SHOWS_NO_LEVEL]
-        for level, told in d.levels.items():
-            false = f"Given false {_GIVEN[level].removeprefix('true ')}, it follows them in {told.uptake.in_words}"
-            found += [f"{false} of its answers: it {_use_of(told)}."] if told.is_unused else []
+        found.append(f"Even additions that the question does not need lower its {words(d.metric)}.")
+        found += [_SHOWS_NO_LEVEL, *_level_sentences(d, largest, adjusted)]
     elif all(told.gain.value == told.inert.value == 0 for told in d.levels.values()):
         found += [f"No aid changes its {words(d.metric)}.", _SHOWS_NO_LEVEL]
-    elif d.same_answer:
+    elif d.same_answer and d.same_answer.is_nearly_all:
         found.append(_SHOWS_NO_LEVEL)
     else:
-        largest = max(d.levels, key=lambda level: abs(d.levels[level].share.value or 0.0))
         found += ["No level is a clear cause.", *_level_sentences(d, largest, adjusted)]
+    if not d.views and (d.is_unread or _is_harmed(d)):
+        found.append("Next, diagnose with --view all: views add no facts.")
     shown = ("painted over", "must not change, an example's " + words(d.sample_metric) + " clearly")
     return " ".join(
         [*found, *(each for each in _compared_sentences(d, adjusted) if any(part in each for part in shown))]
@@ -80,14 +86,18 @@ def _misses_nothing(diagnosis: Diagnosis) -> bool:
     return diagnosis.plain.value is not None and diagnosis.plain.value > NOTHING_MISSING
 
 
-def _missing_sentences(diagnosis: Diagnosis) -> list[str]:
+def _missing_sentences(diagnosis: Diagnosis, guess: Guess | None) -> list[str]:
     d, found = diagnosis, []
     if same := d.same_answer:
-        found.append(f"{d.model} gives the same answer to {same.count} of {same.answers} questions: “{same.text}”.")
+        right = "" if same.right is None else f", which is right for {same.right}"
+        given = f"the same answer to {same.count} of {same.answers} questions: “{same.text}”"
+        found.append(f"{d.model} gives {given}{right}.")
     if d.plain.value is not None:
-        what = f"{'It' if found else d.model} misses {format_short(1 - d.plain.value)} of {d.task}"
+        what = f"{'It' if found else d.model} misses {format_short(1 - d.plain.value)} of {words(d.task)}"
         what += " by word overlap" if d.by_words else ""
-        found.append(f"{what}: its {words(d.metric)} is {format_short(d.plain.value)}.")
+        others = " on all examples" if d.left_out else ""
+        beside = f"; {guess.name}, which guesses, gets {format_short(guess.score)}{others}" if guess else ""
+        found.append(f"{what}: its {words(d.metric)} is {d.plain.in_words}{beside}.")
     return found
 
 
@@ -102,7 +112,9 @@ def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> l
         found.append(f"Given false ones, it follows them in {told.uptake.in_words} of its answers.")
     if level in significant(adjusted):
         found.append(f"So {level} {_ARE.get(level, 'are')} a cause, worth {told.share.in_words} of {metric}.")
-    elif told.is_unused and not diagnosis.is_unread:
+        return found
+    found[0] = f"{found[0][:-1]}; the difference, {told.share.in_words}, is the share of {level}."
+    if told.is_unused and not diagnosis.is_unread:
         found.append(f"It {_use_of(told)}, so {level} may still be a cause.")
     return found
 

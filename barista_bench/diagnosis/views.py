@@ -23,7 +23,6 @@ from barista_bench.diagnosis.estimates import UnitMeans, estimate_of
 from barista_bench.diagnosis.records import ComparedMeans, SameAnswer
 from barista_bench.runs.score.samples import ScoredSample
 
-NEARLY_ALL: Final = 0.9
 MAX_TEXT: Final = 160
 """Characters of an answer that sentences show."""
 
@@ -52,22 +51,28 @@ class Answers:
 
 
 def same_answer(task: Task, given: Sequence[tuple[Example, str, Prediction | None]]) -> SameAnswer | None:
-    """Return the answer to nearly all questions, if there is one. Answers are (question, text, parsed answer).
+    """Return the answer to nearly all questions, or a favoured choice. Answers are (question, text, parsed answer).
 
     Answers are the same if their texts are, or if they choose the same letter or the same text of a choice.
     """
-    counts = Counter[str]()
+    counts, right = Counter[str](), Counter[str]()
     for example, text, prediction in given:
-        if (choices := task.choices(example)) and prediction is not None:
-            labels = task.answered_choices(prediction)
-            counts.update({", ".join(labels), "; ".join(choices[label] for label in labels)})
+        choices = task.choices(example)
+        if choices and prediction is not None:
+            counts.update(_choice_names(choices, task.answered_choices(prediction)))
         else:
             counts[" ".join(text.split())] += 1
+        if labels := task.correct_choices(example):
+            right.update(_choice_names(choices, labels))
     ((text, count),) = counts.most_common(1)
-    if len(given) < 2 or count < NEARLY_ALL * len(given):
-        return None
-    printable = "".join(letter for letter in text if letter.isprintable())
-    return SameAnswer(text=textwrap.shorten(printable, MAX_TEXT, placeholder=" …"), count=count, answers=len(given))
+    printable = textwrap.shorten("".join(filter(str.isprintable, text)), MAX_TEXT, placeholder=" …")
+    same = SameAnswer(text=printable, count=count, answers=len(given), right=right[text] if right else None)
+    return same if len(given) > 1 and (same.is_nearly_all or same.is_favoured) else None
+
+
+def _choice_names(choices: Mapping[str, str], labels: Sequence[str]) -> set[str]:
+    """Return the names under which an answer is counted: the labels of its choices, and their texts."""
+    return {", ".join(labels), "; ".join(choices[label] for label in labels)}
 
 
 def compared_views(book: AidBook, answers: Answers) -> list[ComparedMeans]:

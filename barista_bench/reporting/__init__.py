@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
-from barista_bench.diagnosis.records import read_diagnoses
 from barista_bench.errors import ConfigError, require_extra
 from barista_bench.files.owned_folders import REPORT, replacing_folder
 from barista_bench.files.text_out import markdown
@@ -25,7 +24,7 @@ from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, make_album
 from barista_bench.reporting.stopped import TITLE as STOPPED, stopped_table
 from barista_bench.reporting.view import Report, build_report, distinct_names, report_samples
-from barista_bench.reporting.why import why_it_fails, why_table
+from barista_bench.reporting.why import placed_diagnoses, why_it_fails, why_table
 from barista_bench.runs.score.scoring import ScoredRun, split_stopped
 from barista_bench.tables import Table, latex_index, to_csv, to_latex, to_markdown
 
@@ -88,7 +87,6 @@ def write_report(
     if figures:
         require_extra("drawing figures", "matplotlib", extra="viz")
     all_runs, diagnosed = find_diagnoses(list({run.folder: run for run in runs}.values()))
-    diagnoses = read_diagnoses(dict.fromkeys(folder for run in all_runs for folder in diagnosed.get(run.folder, ())))
     runs, _ = split_stopped(all_runs)
     if all_runs and not runs:
         raise ConfigError("all runs stopped early: no score to report. Fix: name the run that they were compared with")
@@ -99,6 +97,7 @@ def write_report(
     analyses = analyse(runs, compare=compare)
     report = build_report(runs, title=title, judged_runs=judged_runs, analyses=analyses, stopped=stopped)
     details = _fitting_details(report, samples, max_bytes, diagnosed)
+    diagnoses = placed_diagnoses(report.sections, diagnosed)
     why = why_it_fails(diagnoses)
     bare_size = len(_bytes(render_html(report, details, Album(), why=why)))
     sources = [(section.runs[0].examples, section.runs[0].task) for section in report.sections]
@@ -119,7 +118,7 @@ def write_report(
             (folder / TABLE_FOLDER / "index.tex").write_bytes(latex_index(names).encode())
         if figures:
             (folder / FIGURE_FOLDER).mkdir()
-            drawn = {"why_it_fails": why_table(diagnoses)} if diagnoses else {}
+            drawn = {"why_it_fails": why_table([each.diagnosis for each in diagnoses])} if diagnoses else {}
             for name, table in {**drawn, **report_figures(report)}.items():
                 write_figure(table, folder / FIGURE_FOLDER, name)
     return Path(out) / PAGE, Path(out) / TEXT

@@ -17,6 +17,7 @@ from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.agreement import FEWEST_MODELS, RankAgreement, rank_agreement
 from barista_bench.stats.baselines import BaselineGap, Consistency, baseline_gaps, consistency
 from barista_bench.stats.breakdowns import (
+    FRAME_COUNT,
     BreakdownRow,
     FailureRow,
     ThoughtBin,
@@ -41,6 +42,7 @@ from barista_bench.stats.propagation import PropagationGraph, cross_propagation,
 MOST_GROUPS = 12
 REFERENCE = "oracle"
 MAX_GRAPHS = 8
+_NUMBERING = ("_index", "_indices")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +254,10 @@ def _facts(runs: Sequence[ScoredRun], labels: Labels) -> FactAnalysis:
 
 
 def _other_breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:
-    """Return the breakdowns that the results do not contain, without intervals, since intervals would take long."""
-    keys = [key for key in breakdown_keys(run) if key not in run.results.breakdowns]
+    """Return the breakdowns that the results do not contain, without intervals, since intervals would take long.
+
+    Keys that only number the frames, clips or questions of a video are left out, since they say nothing of a weakness.
+    """
+    known = run.results.breakdowns
+    keys = [key for key in breakdown_keys(run) if key not in known and not key.endswith((FRAME_COUNT, *_NUMBERING))]
     return breakdowns(run, keys, intervals=False, most=MOST_GROUPS)

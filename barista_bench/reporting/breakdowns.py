@@ -107,5 +107,5 @@ def breakdown_table(groups: KeyGroups, labels: Sequence[str], primary: str) -> T
         rows.append((Cell(shorten_name(value), query=query), Cell(examples[value]), *cells))
     columns = (*text_columns(words(groups.key)), *number_columns("", "examples", *labels))
     note = f"The first {MAX_ROWS} of {len(groups.values)} rows." if len(groups.values) > MAX_ROWS else ""
-    title = f"By {words(groups.key)}: {words(primary)}"
+    title = f"Examples by {words(groups.key)}: {words(primary)}"
     return replace(Table.of(title, columns, rows, note), drawn="heat")

@@ -52,7 +52,7 @@ def answer_questions(standing: TaskStanding, analyses: Analyses, breakdown: KeyG
     return (
         _best(label, run, analyses.comparisons.get(run.folder)),
         _compare_with_baselines([gap for gap in gaps if gap.kind in GUESSES], "no baseline that guesses was run"),
-        _compare_with_baselines([gap for gap in gaps if gap.kind == "text_only"], f"text_only:{label} was not run"),
+        _compare_with_baselines([gap for gap in gaps if gap.kind == "text_only"], f"not run: text_only:{label}"),
         _order(run, [gap for gap in gaps if gap.kind in ("shuffled_frames", "first_frame")], label),
         _commonest_failure(label, run, analyses),
         _weakest_group(label, run, breakdown),
@@ -94,7 +94,7 @@ def _order(run: ScoredRun, gaps: Sequence[BaselineGap], label: str) -> Cell:
     if moments < 2:
         return Cell(None, "one frame", notes=("Each example shows one frame.",))
     cell = _compare_with_baselines(
-        [gap for gap in gaps if gap.kind == "shuffled_frames"], f"shuffled_frames:{label} was not run"
+        [gap for gap in gaps if gap.kind == "shuffled_frames"], f"not run: shuffled_frames:{label}"
     )
     others = (_sentence(gap.comparison, words(gap.kind)) for gap in gaps if gap.kind != "shuffled_frames")
     return replace(cell, notes=(*cell.notes, *others))
@@ -148,7 +148,8 @@ def _weakest_group(label: str, run: ScoredRun, breakdown: KeyGroups | None) -> C
     metric = words(run.results.primary)
     sentence = f"{metric} by {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}{of_all}."
     query = (("key", breakdown.key), ("value", low), ("model", label))
-    return Cell(f"{words(breakdown.key)}: {worst}", means[0], notes=(sentence,), query=query)
+    extra = f"{means[0]} on {number(groups[low].examples)} examples"
+    return Cell(f"{words(breakdown.key)}: {worst}", extra, notes=(sentence,), query=query)
 
 
 def question_table(title: str, tasks: Sequence[tuple[str, Answers]]) -> Table:

@@ -157,7 +157,7 @@ def detail_tables(models: Sequence[LabelledResults]) -> list[Table]:
         values = [entry.get(key) for _, results in models for entry in results.details]
         if any(isinstance(value, dict) and value for value in values):
             blocks = [(label, _mean_block(results, key)) for label, results in models]
-            title = words(key)
+            title = words(f"scores_{key}" if key.startswith("per_") else key)
             tables.append(side_by_side(title[:1].upper() + title[1:], words(key.removeprefix("per_")), blocks))
         elif any(isinstance(value, int) and not isinstance(value, bool) for value in values):
             counts.append(key)

@@ -356,7 +356,7 @@ def distinct_names(texts: Iterable[str]) -> list[str]:
 def file_stem(text: str) -> str:
     """Convert a text to a file name without an ending, made of lower-case letters, digits and underscores.
 
-    >>> file_stem("Pets / grounding: Per class")
-    'pets_grounding_per_class'
+    >>> file_stem("Pets / grounding: Scores per class")
+    'pets_grounding_scores_per_class'
     """
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:80] or "table"

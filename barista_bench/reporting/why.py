@@ -7,8 +7,12 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from barista_bench.aids.levels import Level
-from barista_bench.diagnosis.records import Diagnosis, adjusted_p_values
-from barista_bench.diagnosis.sentences import finding_sentences, headline_sentence
+from barista_bench.core.model_names import GUESSES
+from barista_bench.diagnosis.estimates import format_short
+from barista_bench.diagnosis.records import Diagnosis, adjusted_p_values, read_diagnoses
+from barista_bench.diagnosis.sentences import Guess, finding_sentences, headline_sentence
+from barista_bench.reporting.aided import Diagnosed
+from barista_bench.reporting.view import Section
 from barista_bench.tables import Column, Table, words
 
 WIDTH = 360
@@ -38,14 +42,16 @@ class Part(NamedTuple):
 
     @property
     def signed(self) -> str:
-        sign = "" if self.name == MISSING else "+"
-        return f"{self.value:{sign}.2f}".replace("-", "\N{MINUS SIGN}")
+        sign = "+" if round(self.value, 2) > 0 and self.name != MISSING else ""
+        return f"{sign}{format_short(self.value)}".replace("-", "\N{MINUS SIGN}")
 
 
 class Why(NamedTuple):
-    """The section's data for one model and task."""
+    """The section's data for one model and task. `address` is the address of the task on the page."""
 
     benchmark: str
+    address: str
+    model: str
     heading: str
     facts: str
     parts: tuple[Part, ...]
@@ -53,19 +59,59 @@ class Why(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
+class PlacedDiagnosis(NamedTuple):
+    """A diagnosis, the section of the run to which it belongs, and the model's label there."""
+
+    diagnosis: Diagnosis
+    section: Section
+    label: str
+
+
+def placed_diagnoses(sections: Sequence[Section], diagnosed: Diagnosed) -> list[PlacedDiagnosis]:
+    """Read the diagnoses that belong to the runs of the sections."""
+    return [
+        PlacedDiagnosis(diagnosis, section, label)
+        for section in sections
+        for label, run in section.standing.runs.items()
+        for diagnosis in read_diagnoses(diagnosed.get(run.folder, ()))
+        if (diagnosis.benchmark, diagnosis.task) == section.task_key
+    ]
+
+
+def why_it_fails(diagnoses: Sequence[PlacedDiagnosis]) -> tuple[Why, ...]:
     """Return the section's data for each diagnosis, with Holm's correction over all diagnoses."""
+    adjusted_values = adjusted_p_values([each.diagnosis for each in diagnoses])
     return tuple(
         Why(
             benchmark=each.benchmark,
+            address=section.address,
+            model=label,
             heading=each.subject,
-            facts=f"{each.examples} examples of {each.videos} videos, {words(each.metric)}",
+            facts=_facts(each),
             parts=_parts(each),
-            lead=headline_sentence(each, adjusted),
-            sentences=tuple(finding_sentences(each, adjusted)),
+            lead=headline_sentence(each, adjusted, _best_guess(each, section)),
+            sentences=tuple(finding_sentences(each, adjusted, _best_guess(each, section))),
         )
-        for each, adjusted in zip(diagnoses, adjusted_p_values(diagnoses), strict=True)
+        for (each, section, label), adjusted in zip(diagnoses, adjusted_values, strict=True)
     )
+
+
+def _facts(diagnosis: Diagnosis) -> str:
+    """Return the numbers of examples and videos, and why examples are left out."""
+    total = diagnosis.examples + sum(diagnosis.left_out.values())
+    counts = f"{diagnosis.examples} of {total} examples" if diagnosis.left_out else f"{total} examples"
+    reasons = (f"; left out: {count} ({why})" for why, count in diagnosis.left_out.items())
+    return f"{counts} of {diagnosis.videos} videos{''.join(reasons)}"
+
+
+def _best_guess(diagnosis: Diagnosis, section: Section) -> Guess | None:
+    """Return the best baseline that guesses among the runs of a section, if there is one."""
+    guesses = [
+        Guess(words(label), metric.mean)
+        for label, run in section.standing.runs.items()
+        if run.results.model.name in GUESSES and (metric := run.results.metrics.get(diagnosis.metric))
+    ]
+    return max(guesses, key=lambda guess: guess.score, default=None)
 
 
 def why_table(diagnoses: Sequence[Diagnosis]) -> Table:

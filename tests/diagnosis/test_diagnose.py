@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import barista_bench
+from barista_bench.aids.texts import AidBook
 from barista_bench.api import load_results, run_folders
 from barista_bench.benchmarks import get_task
 from barista_bench.cli.commands import app
@@ -100,6 +101,7 @@ def test_a_model_that_gives_one_answer_to_all_questions_is_said_to_do_so_first(
     (found,) = diagnose(config)
     (adjusted,) = adjusted_p_values([found])
     assert found.same_answer == SameAnswer(text="[ ]", count=LIMIT, answers=LIMIT)
+    assert "the difference, .00 [" in " ".join(finding_sentences(found, adjusted))
     sentence = f"the same answer to {LIMIT} of {LIMIT} questions: \u201c[ ]\u201d"
     assert sentence in finding_sentences(found, adjusted)[0]
     assert headline_sentence(found, adjusted).startswith(finding_sentences(found, adjusted)[0])
@@ -116,7 +118,13 @@ def test_an_answer_is_the_same_if_its_text_or_its_letter_is(aids_of: Aids, name:
         for each, letter in zip(asked, letters, strict=True)
     ]
     text = task.choices(asked[0])[letters[0]] if name == "text" else "A"
-    assert same_answer(task, given) == SameAnswer(text=text, count=len(places), answers=len(places))
+    right = len(places) if name == "text" else 1
+    assert same_answer(task, given) == SameAnswer(text=text, count=len(places), answers=len(places), right=right)
+
+
+def test_a_choice_is_favoured_if_half_of_the_answers_are_it_and_it_is_rarely_right() -> None:
+    for count, right, is_favoured in ((7, 3, True), (7, 4, False), (5, 0, False), (7, None, False)):
+        assert SameAnswer(text="A", count=count, answers=12, right=right).is_favoured == is_favoured
 
 
 @pytest.mark.full
@@ -173,13 +181,23 @@ def test_a_report_says_why_a_model_fails_and_ranks_no_aided_run(
     config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "load_model", lambda *_: Reader(kitchen_data))
+    levels = AidBook.levels
+    first = next(iter(open_examples(kitchen_data, "barista", "relations").examples)).example_id
+    monkeypatch.setattr(
+        AidBook, "levels", lambda book, example, wanted: example.example_id != first and levels(book, example, wanted)
+    )
     diagnose(config)
     assert [run.parent.name for run in run_folders(tmp_path)] == ["none"]
+    monkeypatch.undo()
+    runner.run(kitchen_data, tmp_path / "prior", task="relations", model="prior", repetitions=1, limit=LIMIT)
     result = CliRunner().invoke(app, ["report", str(tmp_path), "--out", str(tmp_path / "page"), "--no-compare"])
     assert result.exit_code == 0, result.output
     page = (tmp_path / "page/report.html").read_text()
     assert "Given true object boxes, its micro F1 rises by 1.00" in page
     assert "aided:" not in page
+    assert "; prior, which guesses, gets ." in page
+    assert f"{LIMIT - 1} of {LIMIT} examples of 4 videos; left out: 1 (no aid with an inert control)" in page
+    assert "is incomplete" not in page, "the plain run asks every question"
 
 
 def test_a_diagnosis_belongs_to_the_run_that_has_its_examples(

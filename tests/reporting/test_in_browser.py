@@ -141,7 +141,7 @@ def test_a_task_has_metrics_failures_and_one_breakdown_and_metrics_lead_to_sampl
         "Each model and the next",
         "Repetitions",
         "What went wrong",
-        "By preparation: micro F1",
+        "Examples by preparation: micro F1",
         "Samples",
     ]
     row = page.locator("section", has_text="What went wrong").locator("tr", has_text="format")

@@ -59,7 +59,7 @@ def test_each_answer_is_a_mark_and_one_number_with_the_statistics_behind_it() ->
     (best,) = made.answers[0].notes
     assert best.startswith("1.000 against 0.000 of weak: +1.000 [")
     assert best.endswith(" on 10 resampling units.")
-    assert made.answers[2].notes == ("Text_only:strong was not run.",)
+    assert made.answers[2].notes == ("Not run: text_only:strong.",)
     assert made.about == "two pictures, and the fruit in them"
 
 
@@ -105,7 +105,7 @@ def test_without_a_model_no_question_is_answered() -> None:
 def test_the_commonest_failure_and_the_weakest_group_lead_to_their_samples() -> None:
     groups = KeyGroups("kind", {"a": of(5, one=0.25), "b": of(4, one=0.75), "c": of(1, one=0.0)}, 0)
     cells = answer_questions(TaskStanding("garden / fruit", {"one": answering("one", "apple")}), Analyses(), groups)
-    assert (cells[5].text, cells[5].extra) == ("kind: a", "0.250")
+    assert (cells[5].text, cells[5].extra) == ("kind: a", "0.250 on 5 examples")
     assert cells[5].query == (("key", "kind"), ("value", "a"), ("model", "one"))
     assert cells[5].notes == ("micro F1 by kind: 0.250 for a, against 0.750 for b and 0.667 for all examples.",)
     missing = section(answering("one", "apple")).answers[4]

@@ -131,8 +131,8 @@ def test_tables_of_a_task(page: Page) -> None:
     assert partial["samples by status: not run"] == "8*"
     assert page.rows("Metrics")[1]["micro F1"] == "1.000 ± 0.000"
     assert page.rows("Metrics")[2]["model"] == "oracle (c) incomplete*"
-    assert page.rows("By preparation: micro F1")[0]["oracle (b)"] == "1.000"
-    apple = next(row for row in page.rows("Per fruit") if row["fruit"] == "apple")
+    assert page.rows("Examples by preparation: micro F1")[0]["oracle (b)"] == "1.000"
+    apple = next(row for row in page.rows("Scores per fruit") if row["fruit"] == "apple")
     assert (apple["oracle (b): answered"], apple["oracle (c): answered"]) == ("10", "6")
     assert page.rows("Timing")[1]["seconds: total"] == "10.0"
     assert page.rows("What went wrong")[0]["kind"] == "format"

@@ -123,7 +123,7 @@ def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> boo
     """
     verbs, nouns = (verb_of(action), verb_of(recorded)), (noun_of(action), noun_of(recorded))
     touched = [use.thing.noun for use in uses_near(scene, frame, frame + 1)] if is_contact(scene, action) else []
-    values = find_overlapping(scene.values, frame, frame + 1)
+    values = find_overlapping(scene.values, frame - scene.margin, frame + scene.margin + 1)
     lasting = [span.thing.noun for span in values if verbs[0] in scene.domain.ongoing.get(span.value, ())]
     if any(scene.domain.same_noun(nouns[0], noun) for noun in (*touched, *lasting)):
         return False

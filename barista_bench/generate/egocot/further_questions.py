@@ -32,7 +32,8 @@ def colour_in_hand(view: ShownScene) -> Iterator[QuestionCandidate]:
     for frame, side in product(view.frames, SIDES):
         things = {use.thing for use in view.uses_at(frame) if use.side == side}
         for span in view.scene.values if len(things) == 1 else ():
-            if span.type == COLOUR and span.thing in things and span.start <= frame < span.end:
+            is_shown = span.type == COLOUR and span.thing in things and span.start <= frame < span.end
+            if is_shown and span.value.lower() not in span.thing.name:  # other questions use the name
                 right, *choices = (
                     Choice(sentence(value), HasValue(span.thing.id, COLOUR, value, frame))
                     for value in dict.fromkeys((span.value, *seen_colours, *colours))

@@ -28,7 +28,16 @@ from barista_bench.scene_graph.graph_words import action_phrase, participle, spo
 
 DISTRACTORS = 3
 """Number of distractors of a question."""
-TOPICS = {"AOG": "touch", "HGC": "touch", "LVR": "place", "GOT": "place", "GOT state": "state", "SR": "state"}
+TOPICS = {
+    "AOG": "touch",
+    "HGC": "touch",
+    "LVR": "place",
+    "GOT": "place",
+    "GOT state": "state",
+    "SR": "state",
+    "NSA": "state",
+    "LCOI": "state",
+}
 """Topics of subtasks that ask about the same facts, by subtask or wording."""
 
 

@@ -169,7 +169,14 @@ def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
             change = before.thing.id, before.type, before.value, after.value
             choices = [Choice(view.interval_text(start, end), Changes(*change, start, end + 1)) for start, end in row]
             arguments = "SR", slots, choices[number], choices, row[number], [thing]
-            yield view.candidate(*arguments, answer=f"interval {number}", event=f"{after.thing.id} from {after.start}")
+            event = change_key(before, after)
+            yield view.candidate(*arguments, answer=f"interval {number}", event=event)
+
+
+def change_key(before: ValueSpan, after: ValueSpan) -> str:
+    """Return the facts that the time of a change tells: the change, and when the object was in both states."""
+    states = (f"when {span.value} {span.thing.id}" for span in (before, after))
+    return FACTS.join((f"{after.thing.id} from {after.start}", *states))
 
 
 def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:

@@ -23,6 +23,7 @@ from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import (
     TaskExamples,
+    kind_of,
     load_model,
     refuse_mistyped,
     training_records,
@@ -298,8 +299,9 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
     tasks = {name: len(opened.examples) for name, opened in by_name.items()}
     in_steps = tuple(name for name, opened in by_name.items() if asks_in_steps(opened.task))
     is_served = "served:" in config.model
-    is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
-    if not is_light:  # a model without a checkpoint, under the same ablations, gets as many requests
+    kind = kind_of(config.model)
+    needs_weights = kind.needs_weights if kind else without_ablations(config.model) not in SCRIPTED
+    if needs_weights:  # a model without a checkpoint, under the same ablations, gets as many requests
         refuse_mistyped(without_ablations(config.model))
         ablations = [part for part in config.model.split(":")[:-1] if part in ABLATIONS]
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})

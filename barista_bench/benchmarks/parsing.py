@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import ParamSpec, TypeGuard
 
-from barista_bench.core.task import Fields, Json, ParseError, Prediction
+from barista_bench.core.example import Fields, Json, ParseError, Prediction
 from barista_bench.files.reading import json_value
 
 MAX_ANSWER = 1_000_000

@@ -13,16 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.display import (
-    Display,
-    Explanation,
-    ExplanationRow,
-    JudgedSample,
-    Overlay,
-    OverlayKind,
-    Rationale,
-    Verdict,
-)
+from barista_bench.core.display import Display
 from barista_bench.core.example import (
     Evidence,
     Example,
@@ -36,10 +27,8 @@ from barista_bench.core.example import (
     Scored,
     Target,
     TypedFields,
-    evidence_objects,
     features_of,
 )
-from barista_bench.core.failures import AnswerFailure
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.options import Option, OptionValue, quote_value
 from barista_bench.core.prompt import Prompt, PromptTexts
@@ -51,11 +40,6 @@ if TYPE_CHECKING:
     from datasets import Features
 
     from barista_bench.core.options import Sampling
-
-# Names that tasks import from here.
-__all__ = ["AnswerFailure", "Example", "Fields", "FrameRef", "Json", "ParseError", "Prediction", "Scored"]
-__all__ += ["Explanation", "ExplanationRow", "JudgedSample", "Overlay", "OverlayKind", "Rationale", "Verdict"]
-__all__ += ["Display", "Question", "Scoring", "Task", "evidence_objects"]
 
 
 class Question(ABC):

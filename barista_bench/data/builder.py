@@ -21,7 +21,8 @@ from tqdm import tqdm
 
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
 from barista_bench.cluster import RayCluster
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example
+from barista_bench.core.task import Task
 from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import GraphOrigin, Origin, open_origin

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example
+from barista_bench.core.task import Task
 from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.tables import MAX_ROWS, metric_cell, shorten_name
 from barista_bench.runs.score.results import Breakdown

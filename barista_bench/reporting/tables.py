@@ -9,7 +9,7 @@ import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from barista_bench.core.example import Status, status_counts
+from barista_bench.core.status import Status, status_counts
 from barista_bench.runs.score.costs import COST_NAMES, cost_text
 from barista_bench.runs.score.results import MetricValue, Results, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun

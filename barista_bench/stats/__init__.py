@@ -8,7 +8,7 @@ Results are plain frozen records for tables, pandas (`dataclasses.asdict`) and r
 from 0 to 1. Intervals and tests are over resampling units (`Task.resampling_unit`: videos for most tasks), never over
 samples, since samples of one unit resemble each other.
 
-    metric_intervals(run.counted)         -> {metric: Interval}
+    repetition_intervals(repetitions)     -> {metric: Interval}      of `CountedSamples.resampled` in `run.counted`
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected
     compare_guesses(public, private)      -> (GuessComparison, ...)  text_only against prior, on two sets
     breakdown(run, key)                   -> (BreakdownRow, ...)     breakdown_keys(run) lists the keys there are
@@ -24,13 +24,12 @@ samples, since samples of one unit resemble each other.
     run_labels(runs)                      -> {folder: label}         names of models in all of these
 """
 
-from barista_bench.core.resampling import Interval as Interval
+from barista_bench.core.resampling import Interval as Interval, repetition_intervals as repetition_intervals
 from barista_bench.runs.score.labels import (
     comparable_groups as comparable_groups,
     differing_circumstances as differing_circumstances,
     run_labels as run_labels,
 )
-from barista_bench.runs.score.samples import metric_intervals as metric_intervals
 from barista_bench.stats.agreement import (
     AnswerAgreement as AnswerAgreement,
     RankAgreement as RankAgreement,

@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from barista_bench.core.failures import FAILURE_KINDS, AnswerFailure
+from barista_bench.core.display import FAILURE_KINDS, AnswerFailure
+from barista_bench.core.example import Example, Json, evidence_objects
 from barista_bench.core.guarding import attempt, unit_of
 from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import Floats
-from barista_bench.core.task import Example, Json, Task, evidence_objects
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.runs.score.results import MetricValue
 from barista_bench.runs.score.samples import ScoredSample, group_metric

@@ -10,9 +10,8 @@ import pytest
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
-from barista_bench.core.example import SkippedExample, write_scores
+from barista_bench.core.example import Example, FrameRef, ParseError, Prediction, SkippedExample, write_scores
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction
 from barista_bench.errors import DataError
 from tests.answering import answer_all, derived_and_skipped
 from tests.releases import document, span, write_release

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from barista_bench.benchmarks.barista.grounding import GroundingSampling
+from barista_bench.core.example import Example
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example
 from tests.answering import on_frame
 from tests.benchmarks.grounding_kit import Content, color, derive, derived, phrases
 from tests.releases import BUTTON, CUP, FRAMES, LEFT, MACHINE, RIGHT, WIDTH, document, relation, span, write_release

@@ -10,8 +10,8 @@ import pytest
 
 from barista_bench.benchmarks.barista.hand_object import HandObject, HandObjectSampling
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
 from tests.answering import answered, derived, interaction_entry as item, read
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, write_release
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.barista.referring import ReferringSampling
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from tests.benchmarks.referring_kit import add_object, derive, derive_from, of_object
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, document, relation, span, write_release
 

@@ -22,9 +22,8 @@ from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.benchmarks.lexical import is_said
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import SkippedExample
+from barista_bench.core.example import Example, Prediction, SkippedExample
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, Prediction
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import domain_vocabulary

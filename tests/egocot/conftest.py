@@ -5,7 +5,7 @@ import pytest
 
 from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
 from barista_bench.benchmarks.egocot.cot import CotSampling
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from tests.conftest import SHARED
 
 

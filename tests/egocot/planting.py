@@ -19,7 +19,7 @@ from barista_bench.benchmarks.egocot.claims import KINDS, ClaimKind
 from barista_bench.benchmarks.egocot.cot import CotSampling
 from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBox, EvidenceFact, other_side
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, ENTAILS, ONE_WAY, OPPOSITES, PREDICATES, RELEASING
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.generate.egocot.rationales import fact_sentence, place_sentence, rationale_of
 from barista_bench.generate.generator import generate
 from barista_bench.scene_graph import SceneGraph

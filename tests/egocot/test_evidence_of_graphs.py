@@ -13,7 +13,7 @@ from barista_bench.benchmarks.egocot import (
     open_release,
     question_evidence,
 )
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.errors import DataError
 from barista_bench.generate.egocot.family import EgocotFamily
 from barista_bench.generate.egocot.rationales import fact_sentence, place_sentence

@@ -16,7 +16,7 @@ from barista_bench.benchmarks.egocot.submission import (
     submission_lines,
     write_submission,
 )
-from barista_bench.core.task import Example, Prediction, Scored
+from barista_bench.core.example import Example, Prediction, Scored
 from barista_bench.errors import DataError
 from tests import answering
 

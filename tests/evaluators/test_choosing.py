@@ -9,9 +9,9 @@ import pytest
 
 from barista_bench.benchmarks.handyvqa import Action
 from barista_bench.benchmarks.kinds.choice import ChoiceTask
+from barista_bench.core.example import Example, FrameRef, Prediction, Scored
 from barista_bench.core.option_order import QuestionStatistics, reordered, statistics_of
 from barista_bench.core.statistics import mean_statistics
-from barista_bench.core.task import Example, FrameRef, Prediction, Scored
 from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.number_checks import check_numbers

@@ -10,7 +10,7 @@ import pytest
 
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.number_checks import check_numbers
 from barista_bench.hub.rows import read_row

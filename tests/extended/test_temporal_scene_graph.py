@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.extended.temporal_scene_graph import TemporalSceneGraph
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction
+from barista_bench.core.example import Example, FrameRef, ParseError, Prediction
 from tests import answering
 from tests.answering import derived_and_skipped as derived
 from tests.extended.kit import BOXES

@@ -12,7 +12,7 @@ import pytest
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError

@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 from barista_bench import judging
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.lexical import word_overlap
+from barista_bench.core.display import JudgedSample, Rationale
 from barista_bench.core.fencing import MAX_TEXT, fence_material
-from barista_bench.core.task import JudgedSample, Rationale
 from barista_bench.judging.answers import whole_score
 from barista_bench.judging.forms import form_prompt, reasoning_prompt
 from barista_bench.judging.rubric import load_rubric

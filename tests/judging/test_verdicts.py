@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.judging.verdicts import (
     GEVAL_FORM,
     REASONING_FORM,

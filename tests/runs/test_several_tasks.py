@@ -7,11 +7,12 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.cli.commands import app
+from barista_bench.core.settings import check_settings
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.asking import Asker
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.runner import estimate, estimate_text, run
 from barista_bench.runs.score.scoring import score
 from tests.runs.made_logs import read_folder

@@ -13,7 +13,7 @@ from pycocotools.coco import COCO
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import ParseError
+from barista_bench.core.example import ParseError
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.rows import local_splits

@@ -3,8 +3,7 @@
 import pytest
 
 from barista_bench.benchmarks.vista.columns import read_answer, write_answer
-from barista_bench.core.example import write_scores
-from barista_bench.core.task import Prediction
+from barista_bench.core.example import Prediction, write_scores
 
 LABELS = ["label_0", "label_1", "label_10"]
 

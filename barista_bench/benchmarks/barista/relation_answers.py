@@ -24,10 +24,19 @@ from barista_bench.benchmarks.parsing import (
     whole_array,
 )
 from barista_bench.benchmarks.truncated import cut_array
-from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields
-from barista_bench.core.failures import FailureKind
+from barista_bench.core.display import FailureKind
+from barista_bench.core.example import (
+    Example,
+    Fields,
+    Inputs,
+    Json,
+    ParseError,
+    PixelBox,
+    Prediction,
+    Target,
+    TypedFields,
+)
 from barista_bench.core.remembering import remember
-from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.metrics.tuple_f1.scoring import RelationTuple
 from barista_bench.scene_graph import Instance, Rle, VideoGraph
 

@@ -41,22 +41,22 @@ from barista_bench.benchmarks.barista.relation_answers import (
 from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling, frame_metadata
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Int64, graph_facts
+from barista_bench.core.display import AnswerFailure, Explanation, Overlay
+from barista_bench.core.example import (
+    Evidence,
+    Example,
+    Fields,
+    Int64,
+    Json,
+    ParseError,
+    Prediction,
+    Scored,
+    graph_facts,
+)
 from barista_bench.core.options import Fraction, packaged_protocol
 from barista_bench.core.prompt import Prompt, object_schema
 from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import MicroF1, SumStatistics
-from barista_bench.core.task import (
-    AnswerFailure,
-    Example,
-    Explanation,
-    Fields,
-    Json,
-    Overlay,
-    ParseError,
-    Prediction,
-    Scored,
-)
 from barista_bench.errors import DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
 from barista_bench.metrics.tuple_f1.scoring import (

@@ -18,7 +18,7 @@ from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObje
 from barista_bench.benchmarks.tog_bench.release import MAX_OBJECTS
 from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.core.boxes import BoxFormat, Xyxy, four_numbers, read_box
-from barista_bench.core.task import ParseError, Prediction
+from barista_bench.core.example import ParseError, Prediction
 
 NAMES = ("explicit_object", "implicit_object")
 TEMPORAL, SPATIAL = "temporal_grounding", "spatial_tracking"

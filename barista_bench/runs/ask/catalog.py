@@ -14,11 +14,12 @@ from pathlib import Path
 from huggingface_hub.constants import HF_HOME
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
+from barista_bench.core.example import Example
 from barista_bench.core.guarding import Method, guard
 from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN, SCRIPTED
 from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.settings import part_of
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.core.training_videos import TrainingVideos, videos_digest
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError

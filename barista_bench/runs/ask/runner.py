@@ -12,6 +12,7 @@ from pathlib import Path
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import RUN, check_output_path
 from barista_bench.files.writing import name_full_disk
@@ -29,7 +30,7 @@ from barista_bench.runs.ask.catalog import (
     training_records,
     without_ablations,
 )
-from barista_bench.runs.ask.config import ModelSettings, RunConfig, check_settings
+from barista_bench.runs.ask.config import ModelSettings, RunConfig
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.ask.shots import fingerprinted, with_shots

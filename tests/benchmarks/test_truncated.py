@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.truncated import MAX_REPAIRED, cut_array, cut_object
+from barista_bench.benchmarks.parsing import MAX_REPAIRED, cut_array, cut_object
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import ParseError, Prediction
 

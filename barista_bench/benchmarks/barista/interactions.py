@@ -22,8 +22,14 @@ from barista_bench.benchmarks.kinds.box_answers import (
     usual_boxes,
 )
 from barista_bench.benchmarks.kinds.frames import FrameArrays
-from barista_bench.benchmarks.parsing import json_arrays, refuse_unbounded, released_array, strip_fence, whole_array
-from barista_bench.benchmarks.truncated import cut_array
+from barista_bench.benchmarks.parsing import (
+    cut_array,
+    json_arrays,
+    refuse_unbounded,
+    released_array,
+    strip_fence,
+    whole_array,
+)
 from barista_bench.core.boxes import GRID, BoxFormat, four_numbers
 from barista_bench.core.example import Example, Fields, GridBox, ParseError, PixelBox, Prediction, Target, TypedFields
 from barista_bench.core.remembering import remember

@@ -28,8 +28,7 @@ from barista_bench.benchmarks.kinds.box_answers import (
     read_pixels,
     write_grid,
 )
-from barista_bench.benchmarks.parsing import NOTHING_READ, strip_fence
-from barista_bench.benchmarks.truncated import cut_object
+from barista_bench.benchmarks.parsing import NOTHING_READ, cut_object, strip_fence
 from barista_bench.core.boxes import BoxFormat, as_xyxy, four_numbers, write_box
 from barista_bench.core.display import AnswerFailure, Explanation, Overlay
 from barista_bench.core.example import (

@@ -145,8 +145,7 @@ def import_masks(
     If the source is a release, contacts, attributes, relations, activities and steps are imported too. Unusable records
     are counted by reason, and the exit code is then 1.
     """
-    from barista_bench.annotate.converting import decisions_of_tracks, keep_accepted
-    from barista_bench.annotate.decisions import accept as take_in
+    from barista_bench.annotate.decisions import accept as take_in, decisions_of_tracks, keep_accepted
     from barista_bench.annotate.project import open_project
     from barista_bench.files.text_out import most_frequent_reasons
     from barista_bench.scene_graph.masks import MaskTracks

@@ -5,6 +5,14 @@
 | `coco_video` | a JSON file of all videos | `object_id` of a track | nothing |
 | `cvat` | an XML file per video | attribute `object`, else label and `group_id`, else the track | nothing |
 | `davis` | a folder of palette PNGs per video | the index | overlaps, categories except in `objects.json` |
+
+`annotate import --format NAME` gets masks of another tool into a project through four files:
+
+1. `_READERS`, here, names the function of each format. A new format is added here and to `FormatChoice` (step 3).
+2. The module of the format; `davis.py` is short. Its `read` yields the masks of each video as `MaskTracks`.
+3. `cli/annotate_commands.py`: `import_masks` finds the video of the project, and leaves out frames that it lacks.
+4. `annotate/decisions.py`: `decisions_of_tracks` and `keep_accepted` turn the masks into decisions. `accept` checks and
+   stores them.
 """
 
 from __future__ import annotations

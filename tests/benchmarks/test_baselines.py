@@ -121,7 +121,7 @@ def choices_of(example: Example) -> Any:
 
 
 @every_task
-def test_blind_answers_stay_low(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
+def test_answers_without_the_image_score_below_their_ceiling(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
     common: dict[str, tuple[Callable[[Example], str], float]] = {
         "empty": (lambda e: "", 0.0),
         "empty list": (lambda e: "[]", 0.0),

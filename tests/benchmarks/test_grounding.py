@@ -91,7 +91,7 @@ def test_unknown_objects_are_not_asked_for_and_named_in_another_case_alone(
     assert phrases(on_frame(derived(tmp_path, content), 25)) == button | cup
 
 
-def test_an_example_is_whole(example: Example) -> None:
+def test_an_example_has_its_boxes_and_the_rows_of_the_file(example: Example) -> None:
     assert example.example_id == "grounding:v1:12:coffee cup"
     assert (example.label, example.metadata["category"], example.metadata["colors"]) == (
         "coffee cup",

@@ -70,7 +70,7 @@ def test_frames_are_thinned_evenly(root: Path, most: int | None, shown: list[int
         assert f":clip_0:frames_{shown[0]}_{shown[-1]}:" in example.example_id
 
 
-def test_templates_say_what_the_graph_says(examples: list[Example]) -> None:
+def test_answers_from_templates_follow_the_graph(examples: list[Example]) -> None:
     assert [e.target["answer"] for e in examples] == [
         "Following the frames of this clip one after the other in their given order, "
         "the left hand first touches the coffee cup, then nothing; "

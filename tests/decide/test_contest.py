@@ -249,7 +249,7 @@ def test_the_last_value_decides_exactly_and_never_wrongly(values: list[float]) -
 
 
 @given(VALUES)
-def test_wealth_is_the_largest_so_far(values: list[float]) -> None:
+def test_wealth_never_falls(values: list[float]) -> None:
     wealth = log_wealth(np.array(values), -1.0, count=40)
     assert (np.diff(wealth, prepend=0.0) >= 0).all()
 
@@ -259,7 +259,7 @@ def test_a_set_is_decided_as_soon_as_the_rest_cannot_turn_it() -> None:
     assert np.isinf(log_wealth(values, -1.0, count=10, rest=rest)).tolist() == [False, True]
 
 
-def test_without_a_lower_bound_nothing_is_staked() -> None:
+def test_wealth_stays_at_one_without_a_lower_bound() -> None:
     assert log_wealth(np.ones(20), -inf, count=100).tolist() == [0.0] * 20
 
 

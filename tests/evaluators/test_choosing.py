@@ -101,7 +101,7 @@ def test_only_what_another_run_failed_to_answer(six_tasks: Path, tmp_path: Path)
         ({"failed_in": "nowhere"}, "no run of relations"),
     ],
 )
-def test_what_chooses_nothing_is_refused(
+def test_a_choice_without_examples_is_refused(
     dataset: Path, tmp_path: Path, settings: dict[str, object], complaint: str
 ) -> None:
     with pytest.raises(ConfigError, match=complaint):

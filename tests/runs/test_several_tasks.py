@@ -62,7 +62,7 @@ def test_each_frame_is_decoded_once_for_all_tasks_that_want_it(
     assert decoded == [len(frames)]
 
 
-def test_seconds_are_dealt_out_whole(three_tasks: Path, tmp_path: Path) -> None:
+def test_the_seconds_of_a_session_are_divided_among_its_tasks(three_tasks: Path, tmp_path: Path) -> None:
     session = run(three_tasks, tmp_path, task=TASKS, model="oracle")
     parts = [json.loads((tmp_path / task / "sessions.jsonl").read_text())["seconds"] for task in TASKS]
     for stage, seconds in session.seconds.items():

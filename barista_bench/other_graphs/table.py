@@ -21,7 +21,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.paths import confine, name_problem
 from barista_bench.files.reading import read_bounded
 from barista_bench.other_graphs.drawing import Bits, bitmap_shape, box_shape, coco_shape, png_bits, polygon_shape
-from barista_bench.other_graphs.row_graph import graph_of_rows
+from barista_bench.other_graphs.row_graph import RowGraph
 from barista_bench.other_graphs.rows import (
     OBJECTS,
     AttributeRow,
@@ -69,7 +69,7 @@ class TableSource(OpenedSource):
         return hashlib.sha256(self._rows.sha256.digest() + video_id.encode()).hexdigest()
 
     def read(self, video_id: str) -> ImportedVideo:
-        return graph_of_rows(video_id, self._rows, self._domain, fps=self._map.fps, complete=self._map.complete)
+        return RowGraph(video_id, self._rows, self._domain, fps=self._map.fps, complete=self._map.complete).video()
 
 
 class TableReader:

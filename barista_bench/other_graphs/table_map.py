@@ -5,7 +5,7 @@ An importer of another tool's export is a module beside this one. An export gets
 1. `TOOLS`, here, names the function of each tool. A new tool is added to `Tool` and `TOOLS`.
 2. The module of the tool; `labelme.py` is short. Its `add_rows` reads the files, and adds their records as rows.
 3. `rows.py` defines the rows. `Rows` reads files, finds the videos of records, and counts records that are lost.
-4. `row_graph.py` makes a scene graph of the rows of a video (`graph_of_rows`).
+4. `row_graph.py` makes a scene graph of the rows of a video (`RowGraph`).
 
 `table.py` calls step 2, then reads the tables of the map, and calls step 4 for each video. `importing.py` writes it.
 """

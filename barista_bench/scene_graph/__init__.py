@@ -4,8 +4,11 @@ from barista_bench.scene_graph.coverage import LAYERS as LAYERS, Coverage as Cov
 from barista_bench.scene_graph.masks import Rle as Rle, decode_mask as decode_mask, encode_mask as encode_mask
 from barista_bench.scene_graph.reading import Problem as Problem, ProblemLog as ProblemLog, Severity as Severity
 from barista_bench.scene_graph.release import Layer as Layer
-from barista_bench.scene_graph.release_writing import release_bytes as release_bytes, write_release as write_release
-from barista_bench.scene_graph.scene_graph import SceneGraph as SceneGraph
+from barista_bench.scene_graph.scene_graph import (
+    SceneGraph as SceneGraph,
+    release_bytes as release_bytes,
+    write_release as write_release,
+)
 from barista_bench.scene_graph.validation import (
     Validation as Validation,
     VideoValidation as VideoValidation,

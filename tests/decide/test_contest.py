@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.core.betting import log_wealth, p_value
 from barista_bench.runs.decide import order as orders
-from barista_bench.runs.decide.contest import Contest, Goal, Rival
+from barista_bench.runs.decide.contest import Contest, Goal, Rival, log_wealth, p_value
 from barista_bench.runs.decide.order import AskingOrder
 from barista_bench.runs.decide.stopping import Stopping, WatchedContest
 from barista_bench.runs.score.stopping import StoppedRun

@@ -33,7 +33,7 @@ from barista_bench.data.tables import table_features, video_table
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.scene_graph.terms import read_terms
+from barista_bench.scene_graph.release import read_terms
 from barista_bench.version import __version__
 
 log = logging.getLogger(__name__)

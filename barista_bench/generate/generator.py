@@ -41,7 +41,7 @@ from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
 from barista_bench.scene_graph.domain_draft import lacking_lines
 from barista_bench.scene_graph.graph_words import GraphWords, words_of
-from barista_bench.scene_graph.terms import TERMS_FILE, read_terms, terms_bytes
+from barista_bench.scene_graph.release import TERMS_FILE, read_terms, terms_bytes
 
 SPLITS = ("train", "val", "test")
 

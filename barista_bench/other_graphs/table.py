@@ -38,9 +38,7 @@ from barista_bench.other_graphs.rows import (
 from barista_bench.other_graphs.source import GraphSource, ImportedVideo, ImportTally, OpenedSource
 from barista_bench.other_graphs.table_map import TOOLS, VIDEO, AnyTable, ObjectTable, SpanTable, TableMap, load_map
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.non_finite import replace_non_finite
-from barista_bench.scene_graph.release import MALFORMED
-from barista_bench.scene_graph.terms import Terms
+from barista_bench.scene_graph.release import MALFORMED, Terms, replace_non_finite
 
 _MAX_PICTURE = 2**26
 _SETTINGS = {"file", "list", "frames", "box_is", "unit", "end_is"}

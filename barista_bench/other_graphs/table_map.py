@@ -23,7 +23,7 @@ from barista_bench.files.reading import load_yaml, read_bounded
 from barista_bench.other_graphs import coco, fiftyone, label_studio, labelme, supervisely
 from barista_bench.other_graphs.drawing import Layout, Unit
 from barista_bench.other_graphs.rows import Rows
-from barista_bench.scene_graph.terms import Terms
+from barista_bench.scene_graph.release import Terms
 
 Tool: TypeAlias = Literal["coco", "coco_video", "label_studio", "labelme", "supervisely", "fiftyone"]
 TOOLS: dict[Tool, Callable[[Rows, str | None], None]] = {

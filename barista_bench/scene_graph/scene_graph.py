@@ -22,7 +22,6 @@ from barista_bench.errors import DataError
 from barista_bench.files.paths import confine, valid_video_id
 from barista_bench.files.writing import atomic_write
 from barista_bench.scene_graph.limits import refuse_excess, refuse_wrong_length
-from barista_bench.scene_graph.non_finite import restore_non_finite
 from barista_bench.scene_graph.reading import MAX_BYTES, Problem, ProblemLog, ReleaseRecords, read_release
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
@@ -32,6 +31,7 @@ from barista_bench.scene_graph.release import (
     ReleaseRange,
     ReleaseRelation,
     encode,
+    restore_non_finite,
 )
 from barista_bench.scene_graph.video_graph import VideoGraph
 

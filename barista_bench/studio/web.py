@@ -1,4 +1,7 @@
-"""Shared code of the studio's servers: controls access, reads bodies, and sets up uvicorn."""
+"""Shared code of the studio's servers: controls access, serves the page and its files, reads bodies, sets up uvicorn.
+
+The address of a file changes with the content, so a browser requests each file only once.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.harness import lmms_eval
-from barista_bench.harness.inspect_model import Batcher
+from barista_bench.harness.batching import Batcher
 from barista_bench.harness.questions import question_set, question_sets
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
 from barista_bench.models.base import ScriptedModel

@@ -11,7 +11,8 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench.benchmarks.egocot import Cot, read_submission
+from barista_bench.benchmarks.egocot.cot import Cot
+from barista_bench.benchmarks.egocot.submission import read_submission
 from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Example

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 
-from barista_bench.benchmarks.egocot import Cot
+from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import BY_CODE, GROUP_SUBTASKS, SUBTASKS
 from barista_bench.benchmarks.egocot.paper_tables import judge_and_evidence, paper_tables, set_tables
 from barista_bench.core.example import Example, Prediction, Scored

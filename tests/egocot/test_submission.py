@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.benchmarks.egocot import Cot
+from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.submission import (
     SubmissionLine,
     check_complete,

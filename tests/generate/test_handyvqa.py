@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from barista_bench.benchmarks.handyvqa import BENCHMARK, HandyvqaRelease, RvosObjects, open_release
+from barista_bench.benchmarks.handyvqa import BENCHMARK, RvosObjects
 from barista_bench.benchmarks.handyvqa.base_task import choose_frames
-from barista_bench.benchmarks.handyvqa.release import QuestionClip
+from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, QuestionClip, open_release
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.generator import SPLITS, generate, parse_fractions, split_videos

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from barista_bench.api import evaluate
-from barista_bench.benchmarks.handyvqa import Action, Objects, open_release
+from barista_bench.benchmarks.handyvqa import Action, Objects
 from barista_bench.benchmarks.handyvqa.letters import PLAIN, RELEASED, LetterReading
+from barista_bench.benchmarks.handyvqa.release import open_release
 from barista_bench.core.example import Example, Prediction, write_scores
 from barista_bench.core.task import Task
 from barista_bench.data.folder import build

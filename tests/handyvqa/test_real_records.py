@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks import RecordedAnswers
-from barista_bench.benchmarks.handyvqa import open_release
 from barista_bench.benchmarks.handyvqa.letters import LetterReading
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
+from barista_bench.benchmarks.handyvqa.release import open_release
 from barista_bench.core.example import Prediction
 from tests.conftest import SHARED
 from tests.handyvqa.made import BOXES, metrics_of

@@ -36,7 +36,7 @@ from barista_bench.other_graphs.rows import (
     reason_of,
 )
 from barista_bench.other_graphs.source import GraphSource, ImportedVideo, ImportTally, OpenedSource
-from barista_bench.other_graphs.table_map import TOOLS, VIDEO, AnyTable, ObjectTable, SpanTable, TableMap, load_map
+from barista_bench.other_graphs.table_map import TOOLS, VIDEO, AnyTable, ObjectTable, SpanTable, load_map
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.release import MALFORMED, Terms, replace_non_finite
 
@@ -48,13 +48,19 @@ Record = Mapping[str, Any]
 
 
 class TableSource(OpenedSource):
-    """A folder of annotations that also contains the videos or pictures. All rows are kept in memory."""
+    """A folder of annotations that also contains the videos or pictures. All rows are kept in memory.
+
+    Raises:
+        DataError: a file is missing, has another format, or lacks a column that the map names.
+    """
 
     def __init__(self, folder: Path, domain: Domain, map_name: str) -> None:
         self._map, self._rows, self._domain = load_map(map_name), Rows(folder), domain
+        self._holders: dict[str, set[str]] = defaultdict(set)
+        """Maps the key of an object to the ids of the videos that contain the object."""
         if self._map.tool:
             TOOLS[self._map.tool](self._rows, self._map.export)
-        TableReader(self._map, self._rows).add_tables()
+        self._add_tables()
         self._rows.sha256.update(msgspec.json.encode(self._map))
         self.video_ids = sorted(self._rows.videos)
         self.terms = self._map.terms
@@ -69,21 +75,8 @@ class TableSource(OpenedSource):
     def read(self, video_id: str) -> ImportedVideo:
         return RowGraph(video_id, self._rows, self._domain, fps=self._map.fps, complete=self._map.complete).video()
 
-
-class TableReader:
-    """Adds the rows of a map's tables."""
-
-    def __init__(self, table_map: TableMap, rows: Rows) -> None:
-        self._map, self._rows = table_map, rows
-        self._holders: dict[str, set[str]] = defaultdict(set)
-        """Maps the key of an object to the ids of the videos that contain the object."""
-
-    def add_tables(self) -> None:
-        """Read all tables. The table of objects is read first, since all other tables refer to it.
-
-        Raises:
-            DataError: a file is missing, has another format, or lacks a column that the map names.
-        """
+    def _add_tables(self) -> None:
+        """Add the rows of all tables. The table of objects is read first, since all other tables refer to it."""
         if self._map.objects:
             self._add(OBJECTS, self._map.objects)
         for video_id, video in self._rows.videos.items():

@@ -89,7 +89,7 @@ def _partition(task: Task, examples: Sequence[Example], key: str) -> frozenset[f
     """Return the parts into which a key divides the examples, without value names. Each value of a list counts."""
     parts: dict[str, set[str]] = defaultdict(set)
     for example in examples:
-        value = grouping_values(task, example).get(key)
+        value = grouping_values(example, task).get(key)
         items = sorted(map(str, value)) if isinstance(value, list | tuple) else [str(value)]
         parts[repr(items)].add(example.example_id)
     return frozenset(map(frozenset, parts.values()))

@@ -190,7 +190,7 @@ def _sample(
         metadata=_named_texts(example.metadata),
         evidence=_named_texts(example.evidence),
         models=answers,
-        groups={name: groups for name, value in grouping_values(task, example).items() if (groups := _groups(value))},
+        groups={name: groups for name, value in grouping_values(example, task).items() if (groups := _groups(value))},
     )
 
 

@@ -30,7 +30,7 @@ from barista_bench.core.example import (
     features_of,
 )
 from barista_bench.core.frame_times import FrameTimes
-from barista_bench.core.options import Option, OptionValue, quote_value
+from barista_bench.core.options import Option, OptionValue, Sampling, quote_value
 from barista_bench.core.prompt import Prompt, PromptTexts
 from barista_bench.core.prompt_files import packaged_prompts
 from barista_bench.core.statistics import MicroF1, SampleStatistics
@@ -38,8 +38,6 @@ from barista_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     from datasets import Features
-
-    from barista_bench.core.options import Sampling
 
 
 class Question(ABC):

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from barista_bench.core.example import Status
 from barista_bench.core.plugins import load_plugin
 from barista_bench.core.resampling import LEVEL, PERMUTATIONS
+from barista_bench.core.settings import check_settings
+from barista_bench.core.status import Status
 from barista_bench.data.register import register as register
 from barista_bench.diagnosis.conditions import PLAIN
 from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, adjusted_p_values, diagnosis_table
@@ -32,7 +33,7 @@ from barista_bench.diagnosis.running import DiagnoseConfig, diagnose as make_dia
 from barista_bench.diagnosis.sentences import finding_sentences
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files import text_out
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import open_tasks, with_built_release
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.ask.shard import Shard

@@ -22,8 +22,8 @@ from PIL import Image
 
 from barista_bench.benchmarks.vista.columns import MISSING_SCORE, LabelScores, MatchingInputs
 from barista_bench.benchmarks.vista.matching import All
+from barista_bench.core.example import Example, FrameRef, Prediction
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Example, FrameRef, Prediction
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.metrics.sequence_matching.rescaling import leave_one_out_z_scores, softmax_over_labels

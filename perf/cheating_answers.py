@@ -36,7 +36,8 @@ from typing import Any
 
 from barista_bench.benchmarks import BENCHMARKS, task_class
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.generate.generator import generate

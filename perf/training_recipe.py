@@ -3,9 +3,9 @@
     pip install -e ".[run,train]"
     python perf/training_recipe.py WORK
 
-Prints the table of docs/training.md: three sets, of each three trainings that differ in their seed alone. The settings
-below were chosen on videos that DATA_SEED 0 makes; the table is of others, made after that. Videos, adapters and runs
-stay in WORK/<set>.
+Prints the table of docs/validation_benchmarks.md: three sets, of each three trainings that differ in their seed alone.
+The settings below were chosen on videos that DATA_SEED 0 makes; the table is of others, made after that. Videos,
+adapters and runs stay in WORK/<set>.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ from barista_bench.benchmarks.barista.relation_answers import mark_order  # noqa
 from barista_bench.benchmarks.barista.released_sets import released_sampling  # noqa: E402
 from barista_bench.core.boxes import BoxFormat  # noqa: E402
 from barista_bench.core.deriving import GraphTask  # noqa: E402
+from barista_bench.core.example import Example, ParseError, Prediction  # noqa: E402
 from barista_bench.core.options import rules_of  # noqa: E402
-from barista_bench.core.task import Example, ParseError, Prediction  # noqa: E402
 from barista_bench.data.frozen import read_frozen  # noqa: E402
 from barista_bench.data.plan import plan_task  # noqa: E402
 from barista_bench.media.set_of_mark import Mark, draw_marks  # noqa: E402

@@ -7,9 +7,9 @@ from typing import Any
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.deriving import GraphTask
-from barista_bench.core.example import SkippedExample
+from barista_bench.core.example import Example, Fields, Prediction, Scored, SkippedExample
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, Fields, Prediction, Scored, Task
+from barista_bench.core.task import Task
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
 from tests.releases import write_release

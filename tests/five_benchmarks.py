@@ -9,8 +9,8 @@ import pytest
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
-from barista_bench.core.example import content_seed
-from barista_bench.core.task import Example, Task, evidence_objects
+from barista_bench.core.example import Example, content_seed, evidence_objects
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.generate.generator import generate

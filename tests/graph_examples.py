@@ -6,9 +6,8 @@ from itertools import groupby
 from pathlib import Path
 
 from barista_bench.core.deriving import Candidate, GraphTask
-from barista_bench.core.example import SkippedExample
+from barista_bench.core.example import Example, SkippedExample
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example
 from barista_bench.scene_graph import SceneGraph
 
 

@@ -16,11 +16,21 @@ from typing import TYPE_CHECKING
 from barista_bench.benchmarks import Benchmark, RecordedAnswer, RecordedAnswers
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask
-from barista_bench.core.example import SkippedExample, read_scores
+from barista_bench.core.display import Explanation
+from barista_bench.core.example import (
+    Example,
+    Fields,
+    FrameRef,
+    Json,
+    ParseError,
+    Prediction,
+    Scored,
+    SkippedExample,
+    read_scores,
+)
 from barista_bench.core.options import EvenSampling, Option, Sampling
 from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.statistics import SumStatistics, fraction
-from barista_bench.core.task import Example, Explanation, Fields, FrameRef, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confine
 from barista_bench.media.frame_choice import evenly_spaced

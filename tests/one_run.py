@@ -3,7 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.core.settings import check_settings
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.log.sessions import Session

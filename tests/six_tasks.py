@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task, task_names
-from barista_bench.core.example import content_seed
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example, content_seed
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.models.base import ScriptedModel

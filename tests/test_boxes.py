@@ -45,7 +45,7 @@ def test_a_box_written_exactly_is_read_back_as_it_is(box_format: BoxFormat, box:
 
 
 @pytest.mark.parametrize("use", [write_box, partial(write_box, exact=True), read_box])
-def test_an_order_that_nobody_has_taught_it_is_taken_for_no_other(use: Callable[..., object]) -> None:
+def test_an_unknown_box_order_raises_an_error(use: Callable[..., object]) -> None:
     unknown = BoxFormat("xxyy", 1000)  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match="xxyy"):
         use((1, 2, 3, 4), unknown, WIDTH, HEIGHT)

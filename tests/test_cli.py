@@ -21,10 +21,11 @@ from barista_bench.benchmarks import BENCHMARKS, task_names
 from barista_bench.cli import commands as cli
 from barista_bench.cli.output import echo
 from barista_bench.cli.tree import SECTIONS
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError, RecordError
 from barista_bench.files.reading import load_yaml
 from barista_bench.files.text_out import LogFormatter
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 
 invoke = CliRunner().invoke
 

@@ -102,7 +102,7 @@ def test_hostile_names_harm_nobody(release: Path, tmp_path: Path, caplog: pytest
     assert all(formatter.format(record).replace("\n", "").isprintable() for record in caplog.records)
 
 
-def test_the_command_formats_its_log_lines_through_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_escapes_its_log_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, list[logging.Handler]] = {}
     monkeypatch.setattr(logging, "basicConfig", lambda **settings: given.update(settings))
     monkeypatch.setattr(command, "app", lambda: None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.reporting.html import joined_script
-from barista_bench.studio.pages import STATIC
+from barista_bench.studio.web import STATIC
 
 TEMPLATES = STATIC.parents[1] / "reporting" / "templates"
 VENDORED = ("konva.min.js", "icons.css")

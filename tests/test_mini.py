@@ -126,7 +126,7 @@ def test_masks_are_the_pixels_of_the_video(kitchen, graphs):
         assert compared > 40
 
 
-def test_a_blue_carton_is_blue():
+def test_the_pixels_of_a_carton_have_its_named_colour():
     """A mask's pixels are its object's, not only consistent: on whole objects the named colour dominates."""
     videos = map(KitchenVideo, plan_kitchen(videos=9, width=320, height=180, seconds=(1, 1)))
     video = next(video for video in videos if video.colours["carton"] == "blue")

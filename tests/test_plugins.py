@@ -43,7 +43,9 @@ def test_a_metric_loads_by_its_name(tmp_path: Path) -> None:
         ([("flow", "a:x")], "no 'gone'. Fix: use one of flow"),
     ],
 )
-def test_the_unusable_is_named(entries: list[tuple[str, str]], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unusable_entry_point_is_named(
+    entries: list[tuple[str, str]], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     group = "barista_bench.propagators"
     found = [EntryPoint(name, value, group) for name, value in entries]
     monkeypatch.setattr(plugins, "entry_points", lambda group: found)

@@ -104,7 +104,7 @@ def calls(tree: ast.Module) -> Iterator[str]:
 
 
 @pytest.mark.full
-def test_no_print_and_no_writer_of_tables_goes_round_the_door() -> None:
+def test_every_print_and_writer_of_tables_escapes_its_text() -> None:
     entrances = {
         (name, call)
         for name, tree in modules()
@@ -124,7 +124,7 @@ def test_no_print_and_no_writer_of_tables_goes_round_the_door() -> None:
 
 
 @pytest.mark.full
-def test_every_module_that_writes_files_for_people_is_known_with_the_door_that_it_takes() -> None:
+def test_every_module_that_writes_files_for_people_is_listed_with_its_way_to_escape() -> None:
     writers = set()
     for name, tree in modules():
         names = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is str)
@@ -134,7 +134,7 @@ def test_every_module_that_writes_files_for_people_is_known_with_the_door_that_i
 
 
 @pytest.mark.full
-def test_every_template_takes_its_text_through_the_door() -> None:
+def test_every_template_escapes_its_text() -> None:
     environments = [
         (name, node)
         for name, tree in modules()

@@ -15,8 +15,7 @@ from barista_bench.benchmarks.barista.change_detection import PART_OF, POSITION
 from barista_bench.benchmarks.barista.clips import MIN_ANNOTATIONS, WINDOW
 from barista_bench.benchmarks.barista.relation_answers import RelationInputs
 from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.core.example import GraphEvidence
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example, GraphEvidence
 from barista_bench.scene_graph.coverage import frame_ranges
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED
 

@@ -16,8 +16,7 @@ from barista_bench.benchmarks.barista.change_detection import Category, Change
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.benchmarks.kinds.box_answers import reference_scale
 from barista_bench.core.boxes import GRID, to_grid
-from barista_bench.core.example import Fields, content_seed, evidence_objects
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example, Fields, content_seed, evidence_objects
 from barista_bench.scene_graph.video_graph import HANDS, UNNAMED
 
 

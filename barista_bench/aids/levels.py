@@ -26,7 +26,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 
 Level: TypeAlias = Literal["moment", "zoom", "marks", "objects", "states", "relations", "activities"]

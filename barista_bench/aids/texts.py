@@ -25,8 +25,8 @@ from barista_bench.aids.levels import PICTURES, Aid, Level, View, check_aids, ne
 from barista_bench.aids.picture_facts import other_pictures, picture_facts
 from barista_bench.aids.views import Viewed, viewed
 from barista_bench.core.boxes import BoxFormat, describe_format, write_box
-from barista_bench.core.example import Fields
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example, Fields
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 

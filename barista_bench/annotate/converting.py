@@ -1,4 +1,4 @@
-"""Converts graphs of a release, and masks from other tools, to decisions."""
+"""Converts graphs of a release to decisions."""
 
 from __future__ import annotations
 
@@ -8,34 +8,13 @@ from collections.abc import Collection, Iterable
 import msgspec
 import numpy as np
 
-from barista_bench.annotate.decisions import DecidedKeyframe, Decisions
-from barista_bench.annotate.records import (
-    AcceptedFile,
-    KeyframeAttribute,
-    LayerAttribute,
-    LayerRelation,
-    Layers,
-    LayerSegment,
-    Range,
-)
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, raw_mask
+from barista_bench.annotate.records import KeyframeAttribute, LayerAttribute, LayerRelation, Layers, LayerSegment, Range
 from barista_bench.files.text_out import without_numbers
 from barista_bench.scene_graph.coverage import frame_ranges
-from barista_bench.scene_graph.masks import MaskTracks, Rle
+from barista_bench.scene_graph.masks import Rle
 from barista_bench.scene_graph.release import ReleaseRange, ReleaseSegment
 from barista_bench.scene_graph.video_graph import HAND_RELATION, VideoGraph
-
-
-def decisions_of_tracks(tracks: MaskTracks) -> Decisions:
-    """Return masks from other tools as decisions about each frame that the masks annotate."""
-    keyframes = [
-        DecidedKeyframe(
-            frame=frame,
-            complete=frame not in tracks.incomplete,
-            masks={name: _raw(rle) for name, rle in sorted(masks.items())},
-        )
-        for frame, masks in sorted(tracks.masks.items())
-    ]
-    return Decisions(video=tracks.video_id, objects=dict(tracks.categories), keyframes=keyframes)
 
 
 def decisions_of_graph(
@@ -62,7 +41,7 @@ def decisions_of_graph(
         lost.update({"annotations: their object is on the frame twice": twice} if twice else {})
         for item, rle in zip(instances, graph.rles(instances), strict=True):
             if isinstance(rle, Rle):
-                masks[item.object.id] = _raw(rle)
+                masks[item.object.id] = raw_mask(rle)
             elif left_out is None:
                 raise rle
             else:
@@ -117,28 +96,3 @@ def layers_of(graph: VideoGraph) -> Layers:
         activities=segments(release.activities),
         process_steps=segments(release.process_steps),
     )
-
-
-def _raw(rle: Rle) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(rle))
-
-
-def keep_accepted(decisions: Decisions, accepted: AcceptedFile) -> tuple[Decisions, int]:
-    """Return decisions that remove no accepted mask.
-
-    If a complete keyframe lacks a mask that was accepted earlier, this mask is added to the keyframe.
-
-    Returns:
-        The decisions, and the number of added masks.
-    """
-    former = {keyframe.frame: keyframe for keyframe in accepted.keyframes}
-    keyframes, count = [], 0
-    for keyframe in decisions.keyframes:
-        masks = former[keyframe.frame].masks if keyframe.frame in former and keyframe.complete else {}
-        named = {*keyframe.masks, *keyframe.proposals}
-        kept = {name: _raw(mask.rle) for name, mask in masks.items() if name not in named}
-        keyframes.append(msgspec.structs.replace(keyframe, masks={**keyframe.masks, **kept}))
-        count += len(kept)
-    names = {name for keyframe in keyframes for name in keyframe.masks}
-    objects = {name: category for name, category in accepted.objects.items() if name in names}
-    return msgspec.structs.replace(decisions, keyframes=keyframes, objects={**objects, **decisions.objects}), count

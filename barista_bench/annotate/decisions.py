@@ -58,7 +58,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.masks import Rle, parse_segmentations
+from barista_bench.scene_graph.masks import MaskTracks, Rle, parse_segmentations
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 _FORMAT = "see docs/your_own_videos.md for the format"
@@ -101,6 +101,45 @@ def read_decisions(path: Path) -> Decisions:
     if path.suffix.casefold() == ".csv":
         return Decisions(video=path.stem, confidence=_confidences(content, path))
     return decode_record(content, Decisions, str(path))
+
+
+def decisions_of_tracks(tracks: MaskTracks) -> Decisions:
+    """Return masks from other tools as decisions about each frame that the masks annotate."""
+    keyframes = [
+        DecidedKeyframe(
+            frame=frame,
+            complete=frame not in tracks.incomplete,
+            masks={name: raw_mask(rle) for name, rle in sorted(masks.items())},
+        )
+        for frame, masks in sorted(tracks.masks.items())
+    ]
+    return Decisions(video=tracks.video_id, objects=dict(tracks.categories), keyframes=keyframes)
+
+
+def raw_mask(rle: Rle) -> msgspec.Raw:
+    """Return a mask as in a file of decisions."""
+    return msgspec.Raw(msgspec.json.encode(rle))
+
+
+def keep_accepted(decisions: Decisions, accepted: AcceptedFile) -> tuple[Decisions, int]:
+    """Return decisions that remove no accepted mask.
+
+    If a complete keyframe lacks a mask that was accepted earlier, this mask is added to the keyframe.
+
+    Returns:
+        The decisions, and the number of added masks.
+    """
+    former = {keyframe.frame: keyframe for keyframe in accepted.keyframes}
+    keyframes, count = [], 0
+    for keyframe in decisions.keyframes:
+        masks = former[keyframe.frame].masks if keyframe.frame in former and keyframe.complete else {}
+        named = {*keyframe.masks, *keyframe.proposals}
+        kept = {name: raw_mask(mask.rle) for name, mask in masks.items() if name not in named}
+        keyframes.append(msgspec.structs.replace(keyframe, masks={**keyframe.masks, **kept}))
+        count += len(kept)
+    names = {name for keyframe in keyframes for name in keyframe.masks}
+    objects = {name: category for name, category in accepted.objects.items() if name in names}
+    return msgspec.structs.replace(decisions, keyframes=keyframes, objects={**objects, **decisions.objects}), count
 
 
 def _confidences(content: bytes, path: Path) -> list[float | None]:

@@ -10,11 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from barista_bench.core.example import Example, Fields, Json, Scored
 from barista_bench.core.options import Sampling, quote_value
 from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.prompt import PromptTexts, hash_name
 from barista_bench.core.prompt_files import PromptSet, domain_file_of, load_prompts, packaged_prompts, read_prompt_set
-from barista_bench.core.task import Example, Fields, Json, Scored, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError, nearest_of
 from barista_bench.files.reading import json_value
 from barista_bench.scene_graph import Problem

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.sentence_similarity import DEFAULT_ENCODER, SentenceEncoder, sentence_encoder
+from barista_bench.core.example import Fields
 from barista_bench.core.options import Option, OptionValue
-from barista_bench.core.task import Fields
 
 Matcher: TypeAlias = Literal["exact", "synonyms", "embeddings"]
 Floats: TypeAlias = NDArray[np.float64]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -145,19 +144,17 @@ def import_masks(
     If the source is a release, contacts, attributes, relations, activities and steps are imported too. Unusable records
     are counted by reason, and the exit code is then 1.
     """
-    from barista_bench.annotate.converting import decisions_of_tracks, keep_accepted
-    from barista_bench.annotate.decisions import accept as take_in
+    from barista_bench.annotate.decisions import accept as take_in, decisions_of_tracks, keep_accepted
     from barista_bench.annotate.project import open_project
     from barista_bench.files.text_out import most_frequent_reasons
     from barista_bench.scene_graph.masks import MaskTracks
 
     with exit_on_error():
         annotation, problems, count_lost = open_project(project), [], 0
-        for read in _readers(source, source_format):
+        for read_video, left_out in _read_videos(source, source_format):
             try:
-                left_out = Counter[str]()
-                read_video = read(left_out)
-                left_out.update(read_video.left_out if isinstance(read_video, MaskTracks) else {})
+                if isinstance(read_video, DataError):
+                    raise read_video
                 decisions = decisions_of_tracks(read_video) if isinstance(read_video, MaskTracks) else read_video
                 decisions = msgspec.structs.replace(decisions, video=_project_video(annotation, decisions.video, video))
                 files = annotation.video(decisions.video)
@@ -224,29 +221,26 @@ def _check_frame_count(read_video: MaskTracks | Decisions, files: VideoFiles) ->
         raise DataError(f"{files.video_id}: {what}. Fix: {remedy}")
 
 
-def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[Counter[str]], Decisions | MaskTracks]]:
-    """Yield a function for each video of a file or folder. It reads the video's masks, and raises DataError on failure.
-
-    The function counts unusable records of a release in its argument. Tracks hold the counts of their own unusable
-    records.
-    """
+def _read_videos(
+    source: Path, source_format: FormatChoice
+) -> Iterator[tuple[Decisions | MaskTracks | DataError, Counter[str]]]:
+    """Yield each video of a file or folder, or why it cannot be used, and its unusable records by reason."""
     from barista_bench.annotate.converting import decisions_of_graph
     from barista_bench.interchange.mask_formats import read_mask_tracks
     from barista_bench.scene_graph import SceneGraph
 
-    def result_of(tracks: MaskTracks | DataError, _: Counter[str]) -> MaskTracks:
-        if isinstance(tracks, DataError):
-            raise tracks
-        return tracks
-
-    if source_format == "release":
-        graph = SceneGraph(source)
-        yield from (
-            partial(lambda video_id, left_out: decisions_of_graph(graph[video_id], left_out=left_out), video_id)
-            for video_id in graph.video_ids
-        )
-    else:
-        yield from (partial(result_of, tracks) for tracks in read_mask_tracks(source, source_format))
+    if source_format != "release":
+        for tracks in read_mask_tracks(source, source_format):
+            yield tracks, Counter() if isinstance(tracks, DataError) else Counter(tracks.left_out)
+        return
+    graph = SceneGraph(source)
+    for video_id in graph.video_ids:
+        left_out = Counter[str]()
+        try:
+            decisions: Decisions | DataError = decisions_of_graph(graph[video_id], left_out=left_out)
+        except DataError as error:
+            decisions = error
+        yield decisions, left_out
 
 
 def _exit_on_problems(problems: list[str], noun: str) -> None:

@@ -8,7 +8,7 @@ import os
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
@@ -18,7 +18,7 @@ from barista_bench.cli.output import is_quiet, show_bars, write_sections
 from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.model_names import ABLATIONS, BASELINES
 from barista_bench.core.plugins import plugin_entries
-from barista_bench.core.settings import SettingsTable, check_settings
+from barista_bench.core.settings import SettingsT, SettingsTable, check_settings
 from barista_bench.hub.settings import UploadSettings
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import (
@@ -29,9 +29,6 @@ from barista_bench.models.settings import (
     WeightSettings,
 )
 from barista_bench.runs.ask.config import SpendingSettings, StoppingSettings, resolve_settings
-
-if TYPE_CHECKING:
-    from barista_bench.core.settings import SettingsT
 
 RARE = "Rare settings"
 ABOUT_IMAGES = {

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeAlias
 
-from barista_bench.core.example import SkippedExample
+from barista_bench.core.example import Example, SkippedExample
 from barista_bench.core.options import SamplingT
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.scene_graph import LAYERS, Layer, Problem, VideoGraph
 
 Vocabulary: TypeAlias = "tuple[tuple[str, str], ...]"

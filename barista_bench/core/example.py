@@ -1,4 +1,4 @@
-"""Define questions and answers: Example, Prediction and Status, the typed columns of a question, and answers as scores.
+"""Define questions and answers: Example and Prediction, the typed columns of a question, and answers as scores.
 
 An example reads from left to right. `inputs` is all that the model and the parser may see, and `target` is the
 reference. `metadata` has the keys of analysis, and `evidence` refers to the scene graph. Each of these columns is
@@ -36,7 +36,6 @@ from typing import (
 
 import msgspec
 
-from barista_bench.core.status import RARE_STATUSES as RARE_STATUSES, Status as Status, status_counts as status_counts
 from barista_bench.errors import DataError
 
 if TYPE_CHECKING:

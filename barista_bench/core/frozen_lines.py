@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from barista_bench.core.task import FrameRef
+from barista_bench.core.example import FrameRef
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confine, valid_video_id
 from barista_bench.media.video import open_reader

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TypeAlias
 
-from barista_bench.core.task import Json, Scored, Task
+from barista_bench.core.example import Json, Scored
+from barista_bench.core.task import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,18 @@ text.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from barista_bench.errors import ConfigError
+
+MAX_SHOWN = 20_000
+"""Maximum number of characters shown of one fenced field; a note counts the rest."""
+_STRUCTURAL = re.compile(r"[<>{}\[\]|`#]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,3 +206,26 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of a reply: an object with exactly these properties."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def fence_material(fields: Mapping[str, str]) -> tuple[str, str]:
+    """Return the name of the markers, and untrusted material as one line of JSON.
+
+    Text of a model or a dataset can then neither leave its place nor imitate the prompt. Everything except plain
+    letters, digits and ordinary punctuation is written as `\\uXXXX`: control and invisible characters, look-alikes of
+    other scripts, and the characters of chat templates, tags, code fences and JSON objects. The line is placed between
+    markers that contain its digest, which the text itself cannot contain.
+
+    >>> name, line = fence_material({"answer": "a <b> cup"})
+    >>> line, name.startswith("MATERIAL-")
+    ('{"answer": "a \\\\u003cb\\\\u003e cup"}', True)
+    """
+    parts = []
+    for name, text in fields.items():
+        excerpt = (
+            text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]} (... {len(text) - MAX_SHOWN} more characters)"
+        )
+        escaped = json.dumps(excerpt, ensure_ascii=True).replace("\x7f", "\\u007f")
+        parts.append(f'"{name}": ' + _STRUCTURAL.sub(lambda match: f"\\u{ord(match[0]):04x}", escaped))
+    line = f"{{{', '.join(parts)}}}"
+    return f"MATERIAL-{hashlib.sha256(line.encode()).hexdigest()[:16]}", line

@@ -13,16 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.display import (
-    Display,
-    Explanation,
-    ExplanationRow,
-    JudgedSample,
-    Overlay,
-    OverlayKind,
-    Rationale,
-    Verdict,
-)
+from barista_bench.core.display import Display
 from barista_bench.core.example import (
     Evidence,
     Example,
@@ -36,12 +27,10 @@ from barista_bench.core.example import (
     Scored,
     Target,
     TypedFields,
-    evidence_objects,
     features_of,
 )
-from barista_bench.core.failures import AnswerFailure
 from barista_bench.core.frame_times import FrameTimes
-from barista_bench.core.options import Option, OptionValue, quote_value
+from barista_bench.core.options import Option, OptionValue, Sampling, quote_value
 from barista_bench.core.prompt import Prompt, PromptTexts
 from barista_bench.core.prompt_files import packaged_prompts
 from barista_bench.core.statistics import MicroF1, SampleStatistics
@@ -49,13 +38,6 @@ from barista_bench.errors import ConfigError
 
 if TYPE_CHECKING:
     from datasets import Features
-
-    from barista_bench.core.options import Sampling
-
-# Names that tasks import from here.
-__all__ = ["AnswerFailure", "Example", "Fields", "FrameRef", "Json", "ParseError", "Prediction", "Scored"]
-__all__ += ["Explanation", "ExplanationRow", "JudgedSample", "Overlay", "OverlayKind", "Rationale", "Verdict"]
-__all__ += ["Display", "Question", "Scoring", "Task", "evidence_objects"]
 
 
 class Question(ABC):

@@ -21,7 +21,8 @@ from tqdm import tqdm
 
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
 from barista_bench.cluster import RayCluster
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example
+from barista_bench.core.task import Task
 from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import GraphOrigin, Origin, open_origin
@@ -32,7 +33,7 @@ from barista_bench.data.tables import table_features, video_table
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.scene_graph.terms import read_terms
+from barista_bench.scene_graph.release import read_terms
 from barista_bench.version import __version__
 
 log = logging.getLogger(__name__)

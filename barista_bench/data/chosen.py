@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from barista_bench.core.example import Example
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.option_order import AS_BUILT, NAME, reordered
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.loaded_example import LoadedExample
 

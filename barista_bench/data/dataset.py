@@ -16,9 +16,10 @@ import msgspec
 import pyarrow as pa
 
 from barista_bench.benchmarks import get_benchmark, task_class
+from barista_bench.core.example import Example
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.guarding import guard
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.data.arrow_values import Texts, json_values
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name
 from barista_bench.data.frozen import content_hash, read_frozen, refuse_other_version

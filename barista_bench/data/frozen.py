@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks import FrozenFormat, get_benchmark, task_class
+from barista_bench.core.example import Example
 from barista_bench.core.frozen_lines import MAX_FRAMES, ReleaseRoot, frozen_line_of
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import read_json_lines
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from barista_bench.core.example import Example
 from barista_bench.core.guarding import guard
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.data.shared_frames import FrameStore, StageClock
 from barista_bench.data.stored_images import encode_image, open_image
 from barista_bench.errors import DataError

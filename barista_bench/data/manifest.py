@@ -25,7 +25,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.owned_folders import DATASET, MAX_MANIFEST
 from barista_bench.files.reading import read_bounded_json
 from barista_bench.scene_graph import Problem
-from barista_bench.scene_graph.terms import Terms
+from barista_bench.scene_graph.release import Terms
 from barista_bench.version import __version__
 
 if TYPE_CHECKING:  # `datasets` is slow to load, and reading a manifest does not need it

@@ -27,8 +27,7 @@ from barista_bench.files.hashes import file_sha256
 from barista_bench.files.paths import confine
 from barista_bench.files.reading import read_bounded_json
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.release import ANNOTATION_FILE
-from barista_bench.scene_graph.terms import Terms, read_terms
+from barista_bench.scene_graph.release import ANNOTATION_FILE, Terms, read_terms
 
 TRAIN, TEST = "train", "test"
 SPLITS = (TRAIN, TEST)

@@ -20,9 +20,9 @@ from tqdm import tqdm
 from barista_bench.benchmarks import task_class
 from barista_bench.cluster import RayCluster, worker_processes
 from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Vocabulary
-from barista_bench.core.example import SkippedExample
+from barista_bench.core.example import Example, FrameRef, SkippedExample
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, FrameRef, Task
+from barista_bench.core.task import Task
 from barista_bench.data.frozen import content_hash, refuse_unusable
 from barista_bench.errors import ConfigError, DataError, nearest_of
 from barista_bench.files.text_out import most_frequent_reasons

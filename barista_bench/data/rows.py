@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 
 from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
+from barista_bench.core.example import Example, FrameRef
 from barista_bench.core.frozen_lines import MAX_FRAMES
-from barista_bench.core.task import Example, FrameRef, Task
+from barista_bench.core.task import Task
 from barista_bench.data.dataset_cache import (
     load_cached,
     reading_datasets,

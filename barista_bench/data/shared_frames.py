@@ -19,7 +19,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.core.task import FrameRef
+from barista_bench.core.example import FrameRef
 from barista_bench.data.stored_images import decode_image
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.lazy_frames import LazyFrames

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, ExplanationRow, Prediction, evidence_objects
+from barista_bench.core.display import ExplanationRow
+from barista_bench.core.example import Example, Prediction, evidence_objects
 from barista_bench.files.text_out import make_printable, one_line
 
 NEAR_FRAMES = 30

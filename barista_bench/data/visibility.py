@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pycocotools import mask as coco
 
-from barista_bench.core.example import Visibility, graph_span
-from barista_bench.core.task import Example, evidence_objects
+from barista_bench.core.example import Example, Visibility, evidence_objects, graph_span
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.masks import run_problems

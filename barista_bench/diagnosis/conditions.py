@@ -18,8 +18,8 @@ from typing import Final, Literal, TypeAlias
 
 from barista_bench.aids.levels import LEVELS, Aid, Level, View
 from barista_bench.aids.texts import AidBook
-from barista_bench.core.example import content_seed
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example, content_seed
+from barista_bench.core.task import Task
 
 Design: TypeAlias = Literal["full", "paths"]
 Condition: TypeAlias = tuple[Aid | View, ...]

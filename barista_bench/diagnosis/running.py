@@ -20,11 +20,12 @@ from barista_bench.aids.levels import LEVELS, PICTURES, Aid, Level, check_aids, 
 from barista_bench.aids.texts import AidBook, OwnBoxes
 from barista_bench.aids.upstream import upstream_questions
 from barista_bench.benchmarks.kinds.text import TextTask
-from barista_bench.core.example import Status, evidence_objects
+from barista_bench.core.example import Scored, evidence_objects
 from barista_bench.core.resampling import ResampledRepetition, metrics_of_units
 from barista_bench.core.settings import Names
 from barista_bench.core.statistics import Floats
-from barista_bench.core.task import Scored, Task
+from barista_bench.core.status import Status
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, recorded_root
 from barista_bench.data.frozen import write_frozen
 from barista_bench.diagnosis.conditions import (

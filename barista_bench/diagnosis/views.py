@@ -16,8 +16,9 @@ import numpy as np
 
 from barista_bench.aids.levels import Aid, View
 from barista_bench.aids.texts import AidBook
+from barista_bench.core.example import Example, Prediction, Scored
 from barista_bench.core.resampling import SCORE
-from barista_bench.core.task import Example, Prediction, Scored, Task
+from barista_bench.core.task import Task
 from barista_bench.diagnosis.conditions import Condition, PlannedExample, true_aids
 from barista_bench.diagnosis.estimates import UnitMeans, estimate_of
 from barista_bench.diagnosis.records import ComparedMeans, SameAnswer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from tqdm import tqdm
 from barista_bench.benchmarks.graph_evidence import graph_evidence_bytes
 from barista_bench.benchmarks.release_records import GRAPH_EVIDENCE_FILE
 from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
+from barista_bench.core.example import content_seed
 from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_target, refuse_inside, replacing_folder
@@ -35,12 +37,13 @@ from barista_bench.generate.review import (
 from barista_bench.generate.review_statistics import decided_review
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.settings import GenerateSettings
-from barista_bench.generate.splits import parse_fractions, split_videos
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
 from barista_bench.scene_graph.domain_draft import lacking_lines
 from barista_bench.scene_graph.graph_words import GraphWords, words_of
-from barista_bench.scene_graph.terms import TERMS_FILE, read_terms, terms_bytes
+from barista_bench.scene_graph.release import TERMS_FILE, read_terms, terms_bytes
+
+SPLITS = ("train", "val", "test")
 
 REVIEW_FILE = "review.jsonl"
 MISSING_FILE = "missing.json"
@@ -309,3 +312,39 @@ def item_line(item: Item) -> bytes:
         "extra": candidate.extra,
     }
     return msgspec.json.encode(fields) + b"\n"
+
+
+def parse_fractions(text: str) -> tuple[float, ...]:
+    """Return the fractions of the splits. Raises ConfigError unless `text` has three that add up to 1.
+
+    >>> parse_fractions("0.6,0.2,0.2")
+    (0.6, 0.2, 0.2)
+    """
+    try:
+        fractions = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        fractions = ()
+    if len(fractions) != len(SPLITS) or not all(0 <= part <= 1 for part in fractions) or not isclose(sum(fractions), 1):
+        raise ConfigError(
+            f"splits: {text!r:.80} is not three fractions that add up to 1. Fix: give the fractions of train, val and "
+            "test, such as 0.6,0.2,0.2"
+        )
+    return fractions
+
+
+def split_videos(video_ids: Sequence[str], fractions: Sequence[float], seed: int) -> dict[str, str]:
+    """Return the split of each video. The split depends on the ids and the seed, but not on the order of the ids.
+
+    Each split with a fraction has a video. Raises ConfigError if there are too few videos.
+    """
+    counts = {name: 0 for name, fraction in zip(SPLITS, fractions, strict=True) if fraction}
+    if len(video_ids) < len(counts):
+        raise ConfigError(f"splits: {len(video_ids)} videos do not fill {', '.join(counts)}. Fix: leave splits out")
+    by_name = dict(zip(SPLITS, fractions, strict=True))
+    splits = {}
+    for video_id in sorted(video_ids, key=lambda name: (content_seed("split", seed, name), name)):
+        # The next video goes where it keeps the fractions nearest, but first to a split without a video.
+        name = max(counts, key=lambda split: (not counts[split], by_name[split] / (2 * counts[split] + 1)))
+        splits[video_id] = name
+        counts[name] += 1
+    return splits

@@ -17,21 +17,22 @@ from pathlib import Path
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Status, status_counts
+from barista_bench.core.example import Example
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.prompt_files import domain_file_of
-from barista_bench.core.task import Example, Task
+from barista_bench.core.settings import check_settings
+from barista_bench.core.status import Status, status_counts
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion
 from barista_bench.runs.ask.answers import answer_fields, answer_status
-from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, check_settings
+from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig
 from barista_bench.runs.ask.opening import open_questions
 from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import OpenedTask
-from barista_bench.runs.score.samples import Counted, ScoredSample, counted_samples, read_sample
-from barista_bench.runs.score.scoring import shared_metrics
+from barista_bench.runs.score.samples import Counted, ScoredSample, counted_samples, read_sample, shared_metrics
 
 log = logging.getLogger(__name__)
 _SETTINGS_BY_KEY: dict[str, str] = {}

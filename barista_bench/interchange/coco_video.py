@@ -21,8 +21,14 @@ from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, mask_boxes, parse_segmentations
-from barista_bench.scene_graph.non_finite import replace_non_finite
-from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES, FrameNumber, PixelCount, tidy_name
+from barista_bench.scene_graph.release import (
+    MALFORMED,
+    MAX_FRAMES,
+    FrameNumber,
+    PixelCount,
+    replace_non_finite,
+    tidy_name,
+)
 
 FILE = "annotations.json"
 _MAX_BYTES = 2**31

@@ -15,8 +15,9 @@ from typing import NamedTuple, cast
 
 from barista_bench.benchmarks.barista.released_results import ReleasedRecord, common_metrics, task_metrics, task_result
 from barista_bench.benchmarks.barista.released_sets import released_record
+from barista_bench.core.example import Example
 from barista_bench.core.prompt import TextPart
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.files.paths import valid_video_id

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from PIL import Image
 
+from barista_bench.core.display import Overlay, OverlayKind
 from barista_bench.core.guarding import raise_faults
-from barista_bench.core.task import Overlay, OverlayKind
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.files.text_out import shared_name

@@ -28,10 +28,11 @@ from pathlib import Path
 
 from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.boxes import FORMATS_BY_ARCHITECTURE, BoxFormat
-from barista_bench.core.example import Status
+from barista_bench.core.example import ParseError
 from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import PromptTexts, hash_name
-from barista_bench.core.task import ParseError, Task
+from barista_bench.core.status import Status
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.hashes import file_sha256
 from barista_bench.files.owned_folders import check_target, replacing_folder

@@ -5,20 +5,28 @@
 | `coco_video` | a JSON file of all videos | `object_id` of a track | nothing |
 | `cvat` | an XML file per video | attribute `object`, else label and `group_id`, else the track | nothing |
 | `davis` | a folder of palette PNGs per video | the index | overlaps, categories except in `objects.json` |
+
+`annotate import --format NAME` gets masks of another tool into a project through four files:
+
+1. `_FORMATS`, here, names the module of each format. A new format is added here and to `FormatChoice` (step 3).
+2. The module of the format; `davis.py` is short. Its `read` yields the masks of each video as `MaskTracks`.
+3. `cli/annotate_commands.py`: `import_masks` finds the video of the project, and leaves out frames that it lacks.
+4. `annotate/decisions.py`: `decisions_of_tracks` and `keep_accepted` turn the masks into decisions. `accept` checks and
+   stores them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import replacing_folder
 from barista_bench.interchange import coco_video, cvat, davis
 from barista_bench.scene_graph.masks import MaskTracks
 
-_READERS = {"coco_video": coco_video.read, "cvat": cvat.read, "davis": davis.read}
-_WRITERS = {"coco_video": coco_video.write, "cvat": cvat.write, "davis": davis.write}
+_FORMATS = {"coco_video": coco_video, "cvat": cvat, "davis": davis}
 
 
 def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks | DataError]:
@@ -30,9 +38,7 @@ def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks | DataError
         ConfigError: the format is unknown.
         DataError: the file does not have this format.
     """
-    if name not in _READERS:
-        raise ConfigError(f"format {name!r} is not read. Fix: give --format {', '.join(_READERS)}")
-    yield from _READERS[name](source)
+    yield from _module_of(name, "read").read(source)
 
 
 def write_mask_tracks(tracks: Iterable[MaskTracks], out: Path, name: str) -> list[str]:
@@ -41,7 +47,12 @@ def write_mask_tracks(tracks: Iterable[MaskTracks], out: Path, name: str) -> lis
     Raises:
         ConfigError: the format is unknown, or the folder is not empty.
     """
-    if name not in _WRITERS:
-        raise ConfigError(f"format {name!r} is not written. Fix: give --format {', '.join(_WRITERS)}")
+    module = _module_of(name, "written")
     with replacing_folder(out) as folder:
-        return _WRITERS[name](tracks, folder)
+        return module.write(tracks, folder)
+
+
+def _module_of(name: str, done: str) -> ModuleType:
+    if name not in _FORMATS:
+        raise ConfigError(f"format {name!r} is not {done}. Fix: give --format {', '.join(_FORMATS)}")
+    return _FORMATS[name]

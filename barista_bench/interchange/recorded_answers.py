@@ -14,10 +14,11 @@ from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers, get_benchmark, get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
+from barista_bench.core.example import Example
 from barista_bench.core.model_names import AIDED
 from barista_bench.core.option_order import ROTATION_OF
 from barista_bench.core.prompt import PromptTexts, hash_name
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_output_path, check_target, replacing_folder

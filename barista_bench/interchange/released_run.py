@@ -13,7 +13,7 @@ import msgspec
 
 from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.data.frozen import content_hash, read_frozen, refuse_lines
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import bounded_lines, read_bounded_json, read_bounded_text, read_json_lines

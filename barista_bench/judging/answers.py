@@ -17,8 +17,10 @@ from dataclasses import asdict, dataclass
 from typing import Final, Protocol
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.display import JudgedSample, Rationale
+from barista_bench.core.example import Example, Prediction
 from barista_bench.core.guarding import attempt
-from barista_bench.core.task import Example, JudgedSample, Prediction, Rationale, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.judging.verdicts import REASONING_FORM, ReplyForm
 from barista_bench.models.base import ScriptedModel

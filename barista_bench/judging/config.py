@@ -10,9 +10,9 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
-from barista_bench.core.settings import CLUSTER_HELP
+from barista_bench.core.settings import CLUSTER_HELP, Count
 from barista_bench.models import GenerationConfig
-from barista_bench.runs.ask.config import Count, ModelSettings, SpendingSettings, StoppingSettings
+from barista_bench.runs.ask.config import ModelSettings, SpendingSettings, StoppingSettings
 
 OFFLINE = ("lexical", "oracle")
 """Judges that work without a model (`answers.py`)."""

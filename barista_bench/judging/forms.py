@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from barista_bench.core.fencing import fence_material
-from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, object_schema
+from barista_bench.core.display import JudgedSample, Rationale
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, fence_material, object_schema
 from barista_bench.core.prompt_files import load_prompts, packaged_prompts, parse_prompts, read_prompt_set
-from barista_bench.core.task import JudgedSample, Rationale, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.rubric import Criterion, Rubric

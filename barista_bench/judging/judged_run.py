@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from barista_bench.core.example import status_counts
 from barista_bench.core.guarding import unit_of
 from barista_bench.core.resampling import ratio_interval
+from barista_bench.core.status import status_counts
 from barista_bench.core.task import Task
 from barista_bench.files.writing import atomic_write
 from barista_bench.judging.answers import REASONING

@@ -14,8 +14,8 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from barista_bench.core.example import Status
 from barista_bench.core.statistics import sum_in_order
+from barista_bench.core.status import Status
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, judge_folder_name, write_json
 from barista_bench.judging.judged_run import LogVerdicts, MetricValues, SampleVerdict
 from barista_bench.judging.results import MEAN

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from barista_bench.core.example import Status
 from barista_bench.core.guarding import note_fault
+from barista_bench.core.status import Status
 from barista_bench.errors import TaskError
 from barista_bench.judging.answers import REASONING, AnsweredRun, RunAnswers
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, read_judge, verdict_keys

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.core.example import Status
 from barista_bench.core.prompt import PromptTexts
+from barista_bench.core.settings import check_settings
+from barista_bench.core.status import Status
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.judging.answers import REASONING, DistinctAnswer, asks_for_reasons, form_id, offline_judge
 from barista_bench.judging.config import JudgeConfig
@@ -41,7 +42,6 @@ from barista_bench.models import Completion, GenerationConfig, Model, ModelIdent
 from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.cluster_model import ClusterModel
-from barista_bench.runs.ask.config import check_settings
 from barista_bench.runs.ask.replies import ReadReply, RepeatedPrompt, TokensToLog, Unusable, ask, keys_of_repetitions
 from barista_bench.runs.log.inputs import plain_json
 from barista_bench.runs.log.sample_log import SampleLog

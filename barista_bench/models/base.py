@@ -323,3 +323,13 @@ def tells_own_times(identity: ModelIdentity) -> bool:
 def knows_one_rate(input_names: Iterable[str]) -> bool:
     """Return True if a processor with these outputs gives its model one rate per video instead of a time per frame."""
     return bool({"second_per_grid_ts", "video_second_per_grid"} & set(input_names))
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return True if memory ran out, on a GPU or on the CPU; on the CPU, the error is a plain RuntimeError."""
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    messages = ("can't allocate memory", "not enough memory", "out of memory", "ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(message in str(error) for message in messages)

@@ -23,8 +23,16 @@ from barista_bench.files.writing import place_file, write_whole
 from barista_bench.media.video import open_reader
 from barista_bench.other_graphs.source import ImportTally, OpenedSource, graph_source
 from barista_bench.scene_graph.domain import load_domain
-from barista_bench.scene_graph.release import ANNOTATION_FILE, MALFORMED, VIDEO_FILE, encode
-from barista_bench.scene_graph.terms import TERMS_FILE, Terms, read_terms, terms_bytes
+from barista_bench.scene_graph.release import (
+    ANNOTATION_FILE,
+    MALFORMED,
+    TERMS_FILE,
+    VIDEO_FILE,
+    Terms,
+    encode,
+    read_terms,
+    terms_bytes,
+)
 
 RECORD_FILE = "import.json"
 NOTES_FILE = "notes.json"

@@ -34,10 +34,8 @@ from barista_bench.other_graphs.source import (
     relation_words,
 )
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.non_finite import replace_non_finite
-from barista_bench.scene_graph.release import MALFORMED, FrameNumber, PixelCount, tidy_name
+from barista_bench.scene_graph.release import MALFORMED, FrameNumber, PixelCount, Terms, replace_non_finite, tidy_name
 from barista_bench.scene_graph.shapes import masks_of_labels, read_labels
-from barista_bench.scene_graph.terms import Terms
 
 ANNOTATIONS = "pvsg.json"
 MAX_BYTES = 2**30

@@ -89,10 +89,8 @@ class MomentTimeline:
         return (start, min(end, count), end > count) if end > start else "it ends before it begins"
 
 
-def graph_of_rows(
-    video_id: str, rows: Rows, domain: Domain, *, fps: float | None, complete: Collection[str]
-) -> ImportedVideo:
-    """Return the graph of a video, with the lost records as notes.
+class RowGraph:
+    """Builds the graph of a video.
 
     Args:
         fps: frames per second of a folder of pictures, if known.
@@ -101,11 +99,6 @@ def graph_of_rows(
     Raises:
         DataError: the video is missing or cannot be read.
     """
-    return _RowGraph(video_id, rows, domain, fps=fps, complete=complete).video()
-
-
-class _RowGraph:
-    """Builds the graph of one video."""
 
     def __init__(
         self, video_id: str, rows: Rows, domain: Domain, *, fps: float | None, complete: Collection[str]

@@ -23,8 +23,7 @@ from barista_bench.media.video.frame_folder import SUFFIXES
 from barista_bench.media.video.opening import VIDEO_SUFFIXES
 from barista_bench.media.video.readers import video_facts
 from barista_bench.other_graphs.source import ImportTally
-from barista_bench.scene_graph.non_finite import replace_non_finite
-from barista_bench.scene_graph.release import MALFORMED, tidy_name
+from barista_bench.scene_graph.release import MALFORMED, replace_non_finite, tidy_name
 from barista_bench.scene_graph.shapes import Rle
 
 MAX_BYTES = 2**30

@@ -59,10 +59,10 @@ from barista_bench.scene_graph.release import (
     ReleaseRelation,
     ReleaseSegment,
     ReleaseVideo,
+    Terms,
     class_id,
     rle_segmentation,
 )
-from barista_bench.scene_graph.terms import Terms
 
 OTHER_RELATION = "relation"
 """Relation type for a predicate that is not in the domain file."""

@@ -1,18 +1,40 @@
-"""Defines the map of `import-graph --from table`: the tool of an export, or the meaning of each table's columns."""
+"""Defines the map of `import-graph --from table`: the tool of an export, or the meaning of each table's columns.
+
+An importer of another tool's export is a module beside this one. An export gets to a graph through four files:
+
+1. `TOOLS`, here, names the function of each tool. A new tool is added to `Tool` and `TOOLS`.
+2. The module of the tool; `labelme.py` is short. Its `add_rows` reads the files, and adds their records as rows.
+3. `rows.py` defines the rows. `Rows` reads files, finds the videos of records, and counts records that are lost.
+4. `row_graph.py` makes a scene graph of the rows of a video (`RowGraph`).
+
+`table.py` calls step 2, then reads the tables of the map, and calls step 4 for each video. `importing.py` writes it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import load_yaml, read_bounded
+from barista_bench.other_graphs import coco, fiftyone, label_studio, labelme, supervisely
 from barista_bench.other_graphs.drawing import Layout, Unit
-from barista_bench.scene_graph.terms import Terms
+from barista_bench.other_graphs.rows import Rows
+from barista_bench.scene_graph.release import Terms
 
 Tool: TypeAlias = Literal["coco", "coco_video", "label_studio", "labelme", "supervisely", "fiftyone"]
+TOOLS: dict[Tool, Callable[[Rows, str | None], None]] = {
+    "coco": coco.add_rows,
+    "coco_video": coco.add_video_rows,
+    "label_studio": label_studio.add_rows,
+    "labelme": labelme.add_rows,
+    "supervisely": supervisely.add_rows,
+    "fiftyone": fiftyone.add_rows,
+}
+"""The function of each tool: it adds the rows of an export, whose files match a pattern or have the usual names."""
 Section: TypeAlias = Literal["objects", "attributes", "relations", "activities", "process_steps"]
 VIDEO = "{video}"
 _MAX_MAP = 2**20
@@ -122,12 +144,11 @@ def load_map(name: str) -> TableMap:
     Raises:
         ConfigError: there is no such tool or file, or the file has an unknown field; the message names the field.
     """
-    tools = get_args(Tool)
-    if name in tools:
+    if name in TOOLS:
         return msgspec.convert({"tool": name}, TableMap)
     path = Path(name)
     if not path.is_file():
-        raise ConfigError(f"--map: no file {name}. Fix: give {', '.join(tools)}, or the path of a map")
+        raise ConfigError(f"--map: no file {name}. Fix: give {', '.join(TOOLS)}, or the path of a map")
     try:
         table_map = msgspec.convert(
             load_yaml(read_bounded(path, _MAX_MAP, remedy=_REMEDY, error=ConfigError), str(path)), TableMap

@@ -30,10 +30,8 @@ from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import mask_ious
-from barista_bench.scene_graph.non_finite import replace_non_finite
-from barista_bench.scene_graph.release import MALFORMED
+from barista_bench.scene_graph.release import MALFORMED, Terms, replace_non_finite
 from barista_bench.scene_graph.shapes import Rle, mask_of_polygons
-from barista_bench.scene_graph.terms import Terms
 
 RELEASE = "GroundTruth-SparseAnnotations"
 MAPPING = "frame_mapping.json"

@@ -13,8 +13,8 @@ from tqdm import tqdm
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.parsing import json_objects
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Status
-from barista_bench.core.task import Prediction
+from barista_bench.core.example import Prediction
+from barista_bench.core.status import Status
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import Completion, Failure, Model
 from barista_bench.preflight.questions import Kind, PreflightQuestion, questions

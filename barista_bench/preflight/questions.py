@@ -10,8 +10,8 @@ from PIL import Image, ImageDraw
 
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.core.boxes import BoxFormat, to_grid
+from barista_bench.core.example import Example, FrameRef
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.core.task import Example, FrameRef
 from barista_bench.models import Request
 
 Kind = Literal["box", "order", "json", "long", "refusal", "plain"]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from huggingface_hub.constants import HF_HOME
 
-from barista_bench.core.model_names import ABLATIONS, BASELINES, SCRIPTED
+from barista_bench.core.model_names import BASELINES, SCRIPTED
 from barista_bench.files.writing import write_whole
+from barista_bench.runs.ask.catalog import kind_of, without_ablations
 from barista_bench.runs.ask.config import ModelSettings, SpendingSettings
 from barista_bench.runs.log.inputs import digest
 
@@ -18,11 +19,9 @@ class PreflightConfig(SpendingSettings, ModelSettings):
 
 
 def is_new_kind(name: str) -> bool:
-    """Return whether a name means a real model, not a baseline or a file of answers."""
-    kind, _, rest = name.partition(":")
-    if kind in ABLATIONS and rest:
-        return is_new_kind(rest)
-    return kind not in (*SCRIPTED, "predictions", "dual", "sam3")
+    """Return whether a name means a real model that writes text, not a baseline or a file of answers."""
+    kind = kind_of(name)
+    return kind.writes_text if kind else without_ablations(name) not in SCRIPTED
 
 
 def _seen_file(config: ModelSettings) -> Path:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example
+from barista_bench.core.task import Task
 from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.tables import MAX_ROWS, metric_cell, shorten_name
 from barista_bench.runs.score.results import Breakdown
@@ -88,7 +89,7 @@ def _partition(task: Task, examples: Sequence[Example], key: str) -> frozenset[f
     """Return the parts into which a key divides the examples, without value names. Each value of a list counts."""
     parts: dict[str, set[str]] = defaultdict(set)
     for example in examples:
-        value = grouping_values(task, example).get(key)
+        value = grouping_values(example, task).get(key)
         items = sorted(map(str, value)) if isinstance(value, list | tuple) else [str(value)]
         parts[repr(items)].add(example.example_id)
     return frozenset(map(frozenset, parts.values()))

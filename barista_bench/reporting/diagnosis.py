@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from barista_bench.core.failures import FAILURE_KINDS
+from barista_bench.core.display import FAILURE_KINDS
 from barista_bench.files.text_out import decimal
 from barista_bench.reporting.tables import p_text
 from barista_bench.stats import (

@@ -6,7 +6,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from barista_bench.core.example import Status, status_counts
+from barista_bench.core.status import Status, status_counts
 from barista_bench.judging.config import OFFLINE
 from barista_bench.judging.judged_run import MISSING, JudgedRun, SampleVerdict, judge_labels, raw_scores
 from barista_bench.judging.results import MEAN, CategoryMetrics, JudgedResults

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from barista_bench.core.example import Status
 from barista_bench.core.ranking import mean_rank, ranks
+from barista_bench.core.status import Status
 from barista_bench.reporting.analyses import Analyses, rank_tier
 from barista_bench.reporting.tables import describe_ties, metric_cell, score_heading
 from barista_bench.runs.score.results import Results

@@ -18,9 +18,9 @@ from dataclasses import fields, is_dataclass
 from functools import cache, cached_property
 from typing import Any, Final
 
-from barista_bench.core.example import Status
-from barista_bench.core.failures import FAILURE_KINDS
-from barista_bench.core.task import FrameRef
+from barista_bench.core.display import FAILURE_KINDS
+from barista_bench.core.example import FrameRef
+from barista_bench.core.status import Status
 from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.pictures import Album, PlacedPicture
 from barista_bench.reporting.questions import QUESTIONS

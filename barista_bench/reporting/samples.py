@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
+from barista_bench.core.display import ExplanationRow, OverlayKind
+from barista_bench.core.example import Example, Fields, FrameRef, Json, Prediction
 from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import Prompt, TextPart
-from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, OverlayKind, Prediction, Task
+from barista_bench.core.task import Task
 from barista_bench.reporting.aided import Beside, Diagnosed, aided_answers, causes_of
 from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.runs.score.samples import ScoredSample
@@ -188,7 +190,7 @@ def _sample(
         metadata=_named_texts(example.metadata),
         evidence=_named_texts(example.evidence),
         models=answers,
-        groups={name: groups for name, value in grouping_values(task, example).items() if (groups := _groups(value))},
+        groups={name: groups for name, value in grouping_values(example, task).items() if (groups := _groups(value))},
     )
 
 

@@ -9,16 +9,19 @@ import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from barista_bench.core.example import Status, status_counts
+from barista_bench.core.status import Status, status_counts
+from barista_bench.judging.judged_run import JudgedRun
 from barista_bench.runs.score.costs import COST_NAMES, cost_text
 from barista_bench.runs.score.results import MetricValue, Results, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import run_labels
 from barista_bench.tables import (
     Bar,
     Cell,
     Column,
     Query,
     RangedScore,
+    Row,
     Table,
     Value,
     interval,
@@ -27,6 +30,8 @@ from barista_bench.tables import (
     text_columns,
     words,
 )
+
+STOPPED = "Stopped early"
 
 MAX_ROWS = 100
 """Maximum rows of a details table. Models invent labels, and each label would be a row."""
@@ -315,3 +320,28 @@ def shorten_name(text: str) -> str:
     if re.fullmatch(r"-?\d+\.\d{4,}", text):
         return f"{float(text):.3f}"
     return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"
+
+
+def stopped_table(runs: Sequence[ScoredRun], judges: Sequence[JudgedRun]) -> Table | None:
+    """Return a table with a row per run and per judge that stopped early, or None if none did."""
+    labels, rows = run_labels(runs), list[Row]()
+    found = [(run, run.results.stopped, "") for run in runs]
+    found += [(each.run, each.results.stopped, f" {each.results.judge.name}") for each in judges]
+    for run, stopped, judge in found:
+        if stopped is not None:
+            label, dataset = labels[run.folder], run.results.dataset
+            about = (label, f"{dataset.benchmark} / {words(dataset.task)}", words(stopped.metric) + judge)
+            counted = f"{number(stopped.counted)} of {number(stopped.examples)} examples"
+            counted += f", a part of the set ({dataset.part.words})" if dataset.part else ""
+            rows.append((*about, stopped.low, stopped.high, counted, stopped.sentence(label)))
+    columns = (
+        *text_columns("model", "task", "metric"),
+        *number_columns("", "at least", "at most"),
+        *text_columns("counted", "decision"),
+    )
+    note = (
+        "These runs or judges stopped as soon as a question was decided, so their scores would be biased. The interval "
+        "holds the score on exactly these questions, however often one looked. Unlike the intervals of scores, it does "
+        "not cover other videos."
+    )
+    return Table.of(STOPPED, columns, rows, note) if rows else None

@@ -20,7 +20,7 @@ from barista_bench.reporting.paper import JudgedRuns, PaperPart
 from barista_bench.reporting.provenance import ReportProvenance, report_provenance
 from barista_bench.reporting.questions import Answers, answer_questions, question_table
 from barista_bench.reporting.samples import Sample, score_names, section_samples
-from barista_bench.reporting.stopped import TITLE as STOPPED
+from barista_bench.reporting.tables import STOPPED
 from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
 from barista_bench.runs.score.labels import differing_media
 from barista_bench.runs.score.scoring import ScoredRun

@@ -14,8 +14,8 @@ From `barista-bench run` to a number in `results.json`, an answer passes six fil
 4. `score/samples.py`: `read_samples` takes the records of this run (`run_records` of `log_reader.py` defines which),
    and `read_sample` parses each text. A truncated answer counts if it can be read. An unreadable or refused answer
    counts as wrong. A failed request does not count, unless the task says so (`Task.counts_provider_errors`).
-   `counted_samples` calls `Task.statistics`. Only this call compares answers with references.
+   `counted_samples` calls `Task.statistics`. Only this call compares answers with references. `run_metrics` takes the
+   mean of each metric over repetitions, and its interval. The number is `metrics.<name>.mean`.
 5. The module of the task in `benchmarks/`: `parse` and `statistics`.
-6. `score/scoring.py`, `score`: computes the metrics of each repetition (`published_metrics` of the statistics), then
-   their mean over repetitions and their interval (`metric`, `intervals`). The number is `metrics.<name>.mean`.
+6. `score/scoring.py`: `score` takes these steps for a run folder, and writes `results.json`.
 """

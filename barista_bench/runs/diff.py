@@ -18,7 +18,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from barista_bench.core.task import Json
+from barista_bench.core.example import Json
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import read_json_lines
 from barista_bench.files.text_out import make_printable

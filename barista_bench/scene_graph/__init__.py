@@ -1,24 +1,23 @@
 """Read, check, query and write per-frame scene graphs in the BARISTA release format."""
 
-from barista_bench.scene_graph.coverage import LAYERS as LAYERS, Coverage as Coverage
-from barista_bench.scene_graph.masks import Rle as Rle, decode_mask as decode_mask, encode_mask as encode_mask
-from barista_bench.scene_graph.reading import Problem as Problem, ProblemLog as ProblemLog, Severity as Severity
-from barista_bench.scene_graph.release import Layer as Layer
-from barista_bench.scene_graph.release_writing import release_bytes as release_bytes, write_release as write_release
-from barista_bench.scene_graph.scene_graph import SceneGraph as SceneGraph
-from barista_bench.scene_graph.validation import (
-    Validation as Validation,
-    VideoValidation as VideoValidation,
-    validate as validate,
-    validate_video as validate_video,
-)
+from barista_bench.scene_graph.coverage import LAYERS, Coverage
+from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
+from barista_bench.scene_graph.reading import Problem, ProblemLog, Severity
+from barista_bench.scene_graph.release import Layer
+from barista_bench.scene_graph.scene_graph import SceneGraph, release_bytes, write_release
+from barista_bench.scene_graph.validation import Validation, VideoValidation, validate, validate_video
 from barista_bench.scene_graph.video_graph import (
-    Attribute as Attribute,
-    Contact as Contact,
-    Instance as Instance,
-    Relation as Relation,
-    SceneObject as SceneObject,
-    Segment as Segment,
-    Span as Span,
-    VideoGraph as VideoGraph,
+    Attribute,
+    Contact,
+    Instance,
+    Relation,
+    SceneObject,
+    Segment,
+    Span,
+    VideoGraph,
 )
+
+__all__ = ["LAYERS", "Attribute", "Contact", "Coverage", "Instance", "Layer", "Problem", "ProblemLog", "Relation"]
+__all__ += ["Rle", "SceneGraph", "SceneObject", "Segment", "Severity", "Span", "Validation", "VideoGraph"]
+__all__ += ["VideoValidation", "decode_mask", "encode_mask", "release_bytes", "validate", "validate_video"]
+__all__ += ["write_release"]

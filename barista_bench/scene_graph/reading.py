@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from barista_bench.errors import DataError, with_remedy
 from barista_bench.files.reading import as_utf8
-from barista_bench.scene_graph.non_finite import replace_non_finite, restore_non_finite
 from barista_bench.scene_graph.release import (
     MALFORMED,
     ReleaseAnnotation,
@@ -35,6 +34,8 @@ from barista_bench.scene_graph.release import (
     ReleaseSegment,
     ReleaseVideo,
     Text,
+    replace_non_finite,
+    restore_non_finite,
     tidy_name,
 )
 from barista_bench.scene_graph.shown_format import expected_shape

@@ -8,10 +8,24 @@ width, height]` in pixels. Frame indices (`image_id`) count from 0. Masks are CO
 
 from __future__ import annotations
 
+import re
 import uuid
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+import yaml
+
+from barista_bench.errors import DataError
+from barista_bench.files.reading import load_yaml, read_bounded
+
+_REPLACEMENTS = {token: b'{"no number":"%s"}' % token for token in (b"NaN", b"Infinity", b"-Infinity")}
+"""JSON that no typed field accepts, for numbers that are not finite."""
+_NON_FINITE = re.compile(rb"NaN|Infinity|-Infinity")
+_ESCAPED = re.compile(rb"\\.", re.DOTALL)
+
+TERMS_FILE = "terms.yaml"
+_MAX_TERMS = 2**20
 
 ANNOTATION_FILE = "coco_annotation.json"
 VIDEO_FILE = "video.mp4"
@@ -165,3 +179,55 @@ def encode(release: ReleaseFile) -> bytes:
     if release.coverage is None:
         del sections["coverage"]
     return msgspec.json.encode(sections)
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of `terms.yaml`. This file is beside the folders of videos, and in everything made from these videos.
+
+    Args:
+        title: title of the data, for people.
+        licence: identifier of the licence on the Hub. Derived data are published under this licence or not at all.
+        licence_note: scope of the licence in one sentence.
+        citation: BibTeX.
+        homepage: source of the data.
+    """
+
+    title: str
+    licence: str
+    licence_note: str
+    citation: str
+    homepage: str
+
+
+def read_terms(folder: Path) -> Terms | None:
+    """Read the terms in a folder; None if there are none. Raises DataError for an invalid file."""
+    path, remedy = folder / TERMS_FILE, "import the graphs again"
+    if not path.is_file():
+        return None
+    try:
+        content = read_bounded(path, _MAX_TERMS, remedy=remedy)
+        return msgspec.convert(load_yaml(content, str(path), error=DataError), Terms)
+    except msgspec.ValidationError as error:
+        raise DataError(f"{path}: {error}. Fix: {remedy}") from error
+
+
+def terms_bytes(terms: Terms) -> bytes:
+    return yaml.safe_dump(msgspec.to_builtins(terms), sort_keys=False, allow_unicode=True, width=1000).encode()
+
+
+def replace_non_finite(data: bytes) -> bytes:
+    """Replace NaN, Infinity and -Infinity outside strings by JSON that no typed field accepts."""
+    pieces, in_string, end = [], False, 0
+    for match in _NON_FINITE.finditer(data):
+        before = data[end : match.start()]
+        in_string ^= _ESCAPED.sub(b"", before).count(b'"') % 2 == 1
+        pieces += [before, match[0] if in_string else _REPLACEMENTS[match[0]]]
+        end = match.end()
+    return b"".join([*pieces, data[end:]])
+
+
+def restore_non_finite(data: bytes) -> bytes:
+    """Undo `replace_non_finite` in untyped content, which is masks and unknown fields."""
+    for token, replacement in _REPLACEMENTS.items():
+        data = data.replace(replacement, token)
+    return data

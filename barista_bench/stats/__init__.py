@@ -8,7 +8,7 @@ Results are plain frozen records for tables, pandas (`dataclasses.asdict`) and r
 from 0 to 1. Intervals and tests are over resampling units (`Task.resampling_unit`: videos for most tasks), never over
 samples, since samples of one unit resemble each other.
 
-    metric_intervals(run.counted)         -> {metric: Interval}
+    repetition_intervals(repetitions)     -> {metric: Interval}      of `CountedSamples.resampled` in `run.counted`
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected
     compare_guesses(public, private)      -> (GuessComparison, ...)  text_only against prior, on two sets
     breakdown(run, key)                   -> (BreakdownRow, ...)     breakdown_keys(run) lists the keys there are
@@ -24,53 +24,37 @@ samples, since samples of one unit resemble each other.
     run_labels(runs)                      -> {folder: label}         names of models in all of these
 """
 
-from barista_bench.core.resampling import Interval as Interval
-from barista_bench.runs.score.labels import (
-    comparable_groups as comparable_groups,
-    differing_circumstances as differing_circumstances,
-    run_labels as run_labels,
-)
-from barista_bench.runs.score.samples import metric_intervals as metric_intervals
-from barista_bench.stats.agreement import (
-    AnswerAgreement as AnswerAgreement,
-    RankAgreement as RankAgreement,
-    answer_agreement as answer_agreement,
-    rank_agreement as rank_agreement,
-)
-from barista_bench.stats.baselines import (
-    BaselineGap as BaselineGap,
-    Consistency as Consistency,
-    baseline_gaps as baseline_gaps,
-    consistency as consistency,
-)
+from barista_bench.core.resampling import Interval, repetition_intervals
+from barista_bench.runs.score.labels import comparable_groups, differing_circumstances, run_labels
+from barista_bench.stats.agreement import AnswerAgreement, RankAgreement, answer_agreement, rank_agreement
+from barista_bench.stats.baselines import BaselineGap, Consistency, baseline_gaps, consistency
 from barista_bench.stats.breakdowns import (
-    BreakdownRow as BreakdownRow,
-    FailureRow as FailureRow,
-    ThoughtBin as ThoughtBin,
-    breakdown as breakdown,
-    breakdown_keys as breakdown_keys,
-    breakdowns as breakdowns,
-    by_thinking as by_thinking,
-    failure_rows as failure_rows,
+    BreakdownRow,
+    FailureRow,
+    ThoughtBin,
+    breakdown,
+    breakdown_keys,
+    breakdowns,
+    by_thinking,
+    failure_rows,
 )
-from barista_bench.stats.comparison import (
-    Comparison as Comparison,
-    compare_pair as compare_pair,
-    compare_runs as compare_runs,
-)
-from barista_bench.stats.contamination import GuessComparison as GuessComparison, compare_guesses as compare_guesses
+from barista_bench.stats.comparison import Comparison, compare_pair, compare_runs
+from barista_bench.stats.contamination import GuessComparison, compare_guesses
 from barista_bench.stats.facts import (
-    FactConsistency as FactConsistency,
-    FormatRow as FormatRow,
-    PriorRow as PriorRow,
-    fact_answers as fact_answers,
-    fact_consistency as fact_consistency,
-    format_rows as format_rows,
-    prior_rows as prior_rows,
+    FactConsistency,
+    FormatRow,
+    PriorRow,
+    fact_answers,
+    fact_consistency,
+    format_rows,
+    prior_rows,
 )
-from barista_bench.stats.propagation import (
-    PropagationEdge as PropagationEdge,
-    PropagationGraph as PropagationGraph,
-    cross_propagation as cross_propagation,
-    propagation as propagation,
-)
+from barista_bench.stats.propagation import PropagationEdge, PropagationGraph, cross_propagation, propagation
+
+__all__ = ["AnswerAgreement", "BaselineGap", "BreakdownRow", "Comparison", "Consistency", "FactConsistency"]
+__all__ += ["FailureRow", "FormatRow", "GuessComparison", "Interval", "PriorRow", "PropagationEdge", "PropagationGraph"]
+__all__ += ["RankAgreement", "ThoughtBin", "answer_agreement", "baseline_gaps", "breakdown", "breakdown_keys"]
+__all__ += ["breakdowns", "by_thinking", "comparable_groups", "compare_guesses", "compare_pair", "compare_runs"]
+__all__ += ["consistency", "cross_propagation", "differing_circumstances", "fact_answers", "fact_consistency"]
+__all__ += ["failure_rows", "format_rows", "prior_rows", "propagation", "rank_agreement", "repetition_intervals"]
+__all__ += ["run_labels"]

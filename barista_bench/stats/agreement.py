@@ -23,8 +23,9 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 
+from barista_bench.core.example import Example, Prediction, Scored
 from barista_bench.core.model_names import HUMAN
-from barista_bench.core.task import Example, Prediction, Scored, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.comparability import distinguishing_parts
 from barista_bench.runs.score.labels import Labels, comparable_groups, run_labels

@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from barista_bench.core.failures import FAILURE_KINDS, AnswerFailure
+from barista_bench.core.display import FAILURE_KINDS, AnswerFailure
+from barista_bench.core.example import Example, Json, evidence_objects
 from barista_bench.core.guarding import attempt, unit_of
 from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import Floats
-from barista_bench.core.task import Example, Json, Task, evidence_objects
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.runs.score.results import MetricValue
 from barista_bench.runs.score.samples import ScoredSample, group_metric
@@ -63,7 +64,7 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
     of objects. If resampling units are scored as a set, all examples of a unit must share the key's value.
     """
     task, examples = run.task, run.examples.examples
-    example_facts = [grouping_values(task, example) for example in examples]
+    example_facts = [grouping_values(example, task) for example in examples]
     units = [unit_of(task, example) if task.scores_whole_units else example.example_id for example in examples]
     keys = sorted({key for item in example_facts for key in item})
     dividing_keys = []
@@ -74,13 +75,9 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
     return tuple(dividing_keys)
 
 
-def grouping_values(task: Task, example: Example) -> Mapping[str, Json]:
-    """Return the values of all fields that can group an example, by name."""
-    return _facts(example, task)
-
-
 @remember
-def _facts(example: Example, task: Task) -> Mapping[str, Json]:
+def grouping_values(example: Example, task: Task) -> Mapping[str, Json]:
+    """Return the values of all fields that can group an example, by name."""
     facets = attempt(task, "facets", example, lambda: task.facets(example), {})
     values: dict[str, Json] = {LABEL: example.label, **example.metadata, **facets}
     frames = example.metadata.get(FRAME_COUNT)
@@ -165,7 +162,7 @@ def _row(task: Task, key: str, group: _Group, metric: MetricValue) -> BreakdownR
 
 
 def _groups(run: ScoredRun, key: str) -> list[_Group]:
-    with_values = [(sample, grouping_values(run.task, sample.example).get(key)) for sample in run.samples]
+    with_values = [(sample, grouping_values(sample.example, run.task).get(key)) for sample in run.samples]
     present = [(sample, value) for sample, value in with_values if value is not None]
     if not present:
         known_keys = ", ".join(breakdown_keys(run))

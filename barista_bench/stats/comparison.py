@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.example import content_seed
+from barista_bench.core.example import Example, content_seed
 from barista_bench.core.guarding import unit_of
 from barista_bench.core.resampling import (
     DIFFERENCE,
@@ -30,7 +30,7 @@ from barista_bench.core.resampling import (
     metrics_of_units,
 )
 from barista_bench.core.statistics import Floats, SumStatistics, adjust_p_values, fraction
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
 from barista_bench.runs.score.labels import run_labels

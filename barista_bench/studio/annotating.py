@@ -3,6 +3,17 @@
 Decisions enter only through `annotate.decisions.accept`. Work that is not yet accepted is a draft: decisions in the
 same format. The complete draft is saved in the person's file in the video's folder, so that a killed process loses
 nothing.
+
+A click on "Accept keyframe" becomes a stored decision in four files:
+
+1. `static/frame_panel.js`: `acceptFrame`, which the button calls.
+2. `static/annotation.js`: `acceptFrame` makes decisions of the frame's masks, and `handIn` sends them to
+   `/api/project/accept`. (`server.py` calls the function that `AnnotationRoutes.writes` names for the path.)
+3. `AnnotationRoutes._accept`, here, refuses decisions on an older state of the video, and names the person.
+4. `annotate/decisions.py`: `accept` checks the decisions, and writes `accepted.json` in the video's folder.
+
+"looks right" on a doubtful frame is part of the draft: `looksRight` of `static/annotate.js`, `save` of `annotation.js`,
+`static/draft_keeper.js`, and `_keep_draft` here.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.lexical import content_words
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
+from barista_bench.core.example import Example
 from barista_bench.core.prompt import TextPart
-from barista_bench.core.task import Example
 from barista_bench.data.trace import explained_reference, trace
 from barista_bench.errors import DataError
 from barista_bench.reporting import write_report

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
-from barista_bench.core.example import Status
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
+from barista_bench.core.status import Status
 from barista_bench.errors import BaristaError
 from barista_bench.files.file_cache import FileStamp
 from barista_bench.runs.log.sample_log import SampleRecord, log_files

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.core.example import content_seed
+from barista_bench.core.example import Example, content_seed
 from barista_bench.core.guarding import unit_of
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_output_path
 from barista_bench.files.writing import atomic_write, locked_for_update

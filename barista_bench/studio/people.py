@@ -19,11 +19,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
-from barista_bench.core.example import MAX_TEXT, Status, content_seed, write_scores
+from barista_bench.core.example import MAX_TEXT, Example, ParseError, content_seed, write_scores
 from barista_bench.core.guarding import guard, unit_of
 from barista_bench.core.model_names import HUMAN
 from barista_bench.core.prompt import TextPart
-from barista_bench.core.task import Example, ParseError, Task
+from barista_bench.core.settings import check_settings
+from barista_bench.core.status import Status
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, read_manifest
 from barista_bench.errors import DataError, TaskError
@@ -31,7 +33,7 @@ from barista_bench.files.owned_folders import RUN, check_output_path
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import ModelIdentity
 from barista_bench.reporting.pictures import spread_order
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import ALL, open_tasks
 from barista_bench.runs.ask.runner import claimed_run, locked_log
 from barista_bench.runs.ask.shard import Shard

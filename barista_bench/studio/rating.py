@@ -16,8 +16,8 @@ from typing import Annotated
 import msgspec
 
 from barista_bench.benchmarks import get_task
+from barista_bench.core.display import JudgedSample
 from barista_bench.core.example import content_seed
-from barista_bench.core.task import JudgedSample
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.judging.answers import RunAnswers, asks_for_reasons

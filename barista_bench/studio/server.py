@@ -37,11 +37,20 @@ from barista_bench.studio.exploring import ExploreRoutes, ReportRoutes
 from barista_bench.studio.footage import FootageRoutes
 from barista_bench.studio.home import HomeRoutes
 from barista_bench.studio.jobs import Jobs
-from barista_bench.studio.pages import page_routes
 from barista_bench.studio.people import AnswerRoutes
 from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingRoutes
-from barista_bench.studio.web import HANDLERS, HOST, UVICORN, WRITTEN, OwnGuard, body_of, bound_socket, json_response
+from barista_bench.studio.web import (
+    HANDLERS,
+    HOST,
+    UVICORN,
+    WRITTEN,
+    OwnGuard,
+    body_of,
+    bound_socket,
+    json_response,
+    page_routes,
+)
 from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_folder
 
 if TYPE_CHECKING:

@@ -26,9 +26,8 @@ from starlette.types import ASGIApp
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.text_out import one_line, system_problem
 from barista_bench.reporting.html import page_style
-from barista_bench.studio.pages import STATIC
 from barista_bench.studio.participants import ParticipantSessions, RefusedAnswer, SentAnswer
-from barista_bench.studio.web import HANDLERS, UVICORN, Guard, body_of, bound_socket, json_response
+from barista_bench.studio.web import HANDLERS, STATIC, UVICORN, Guard, body_of, bound_socket, json_response
 from barista_bench.studio.workspace import sent_as
 
 log = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
+from barista_bench.core.example import ParseError
 from barista_bench.core.guarding import guard
-from barista_bench.core.task import ParseError
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import decimal
 from barista_bench.runs.score.scoring import ScoredRun

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from barista_bench.api import run_folders
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.frozen import read_frozen
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest

@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 from typing import get_args
 
 from barista_bench.core.boxes import BOX_ORDERS, DEFAULT_BOX_FORMAT, BoxFormat
-from barista_bench.core.example import content_seed
-from barista_bench.core.failures import FAILURE_KINDS
+from barista_bench.core.display import FAILURE_KINDS, OverlayKind, Verdict
+from barista_bench.core.example import Example, ParseError, Prediction, Scored, content_seed
 from barista_bench.core.options import OptionValue
-from barista_bench.core.task import Example, OverlayKind, ParseError, Prediction, Scored, Task, Verdict
+from barista_bench.core.task import Task
 from barista_bench.data.frozen import read_frozen, write_frozen
 from barista_bench.data.rows import from_row, question_columns, row_features, to_row
 from barista_bench.errors import BaristaError, ConfigError

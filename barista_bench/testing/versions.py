@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
-from barista_bench.core.task import Example, Prediction, Task
+from barista_bench.core.example import Example, Prediction
+from barista_bench.core.task import Task
 from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.testing.hostile_answers import HOSTILE_ANSWERS, damaged_forms

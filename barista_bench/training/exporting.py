@@ -41,7 +41,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.runs.ask.aiding import AidInserter
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
-from barista_bench.scene_graph.terms import TERMS_FILE, Terms, terms_bytes
+from barista_bench.scene_graph.release import TERMS_FILE, Terms, terms_bytes
 from barista_bench.training.reward_rows import REFERENCE, refuse_untrainable, why_untrainable, write_reference
 from barista_bench.training.specialist_sets import write_specialist_set
 from barista_bench.training.task_rewards import floors_of

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, FrameRef, Task
+from barista_bench.core.example import Example, FrameRef
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.log.inputs import asks_in_steps
 

@@ -36,8 +36,9 @@ from barista_bench.benchmarks import task_class
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import CotAnswer
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example, Json, Prediction, Scored
 from barista_bench.core.guarding import guard, note_fault
-from barista_bench.core.task import Example, Json, Prediction, Scored, Task
+from barista_bench.core.task import Task
 from barista_bench.data.manifest import DEFAULT_BENCHMARK
 from barista_bench.errors import ConfigError, TaskError
 from barista_bench.models.answers import split_reasoning

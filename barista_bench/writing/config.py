@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from barista_bench.core.settings import Names, Paths
-from barista_bench.runs.ask.config import Count, ModelSettings, Texts
+from barista_bench.core.settings import Count, Names, Paths, Texts
+from barista_bench.runs.ask.config import ModelSettings
 
 
 class QuestionConfig(ModelSettings):

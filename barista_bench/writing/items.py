@@ -28,8 +28,7 @@ from PIL import Image
 from barista_bench.benchmarks.graph_evidence import UNVERIFIED_FILE, graph_evidence_bytes
 from barista_bench.benchmarks.release_records import GRAPH_EVIDENCE_FILE
 from barista_bench.core.example import content_seed
-from barista_bench.core.fencing import fence_material
-from barista_bench.core.prompt import Prompt, object_schema
+from barista_bench.core.prompt import Prompt, fence_material, object_schema
 from barista_bench.core.prompt_files import load_prompts, packaged_prompts, read_prompt_set
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_output_path, refuse_inside

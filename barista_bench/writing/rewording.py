@@ -23,8 +23,7 @@ from typing import Any
 import msgspec
 
 from barista_bench.core.example import content_seed
-from barista_bench.core.fencing import fence_material
-from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, object_schema
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, fence_material, object_schema
 from barista_bench.core.prompt_files import packaged_prompts
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_output_path, refuse_inside

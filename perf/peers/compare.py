@@ -1,4 +1,4 @@
-"""Our `run` beside lmms-eval, inspect_ai and vLLM: the same questions of the same checkpoint, on the same cores.
+"""Our `run` beside lmms-eval and vLLM: the same questions of the same checkpoint, on the same cores.
 
     python perf/peers/compare.py [--quick]        from the repository's root, where the extra `run` is installed
 

@@ -102,11 +102,11 @@ def test_keyframes_too_far_apart_are_refused(scene: FrameReader, monkeypatch: py
     assert len(run(FlowPropagator(), scene, keyframes(1, 20), range(21))) == 21
 
 
-def test_the_reach_is_two_seconds() -> None:
+def test_flow_propagates_over_two_seconds() -> None:
     assert [FlowPropagator().reach(fps) for fps in (0.1, 29.97, 50)] == [1, 60, 100]
 
 
-def test_the_room_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_annotate_without_opencv_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("barista_bench.errors.find_spec", lambda library: None)
     with pytest.raises(ModelError, match=r"annotating videos needs cv2.*barista_bench\[annotate\]"):
         importlib.reload(annotate)

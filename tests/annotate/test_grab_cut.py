@@ -120,7 +120,7 @@ def test_a_click_changes_only_what_it_is_connected_to(side: int) -> None:
         before = after
 
 
-def test_a_stroke_is_one_cut(
+def test_a_stroke_of_points_runs_grab_cut_once(
     picture: NDArray[np.uint8], truth: NDArray[np.bool_], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cuts, real = [], cv2.grabCut

@@ -39,7 +39,9 @@ def test_every_frame_comes_once_with_masks_of_the_videos_size(propagator: SamPro
 
 @pytest.mark.full
 @pytest.mark.parametrize("changed", [2, 8])
-def test_each_keyframe_bears_on_every_frame(propagator: SamPropagator, scene: FrameReader, changed: int) -> None:
+def test_each_keyframe_changes_the_masks_of_every_other_frame(
+    propagator: SamPropagator, scene: FrameReader, changed: int
+) -> None:
     given = {2: reference(2), 8: reference(8)}
     other = given | {changed: reference(changed) | {"lid": rectangle(60, 2, 70, 80)}}
     before, after = (run(propagator, scene, masks, range(11)) for masks in (given, other))

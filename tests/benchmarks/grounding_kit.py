@@ -6,8 +6,8 @@ from typing import Any
 
 from barista_bench.benchmarks.barista.grounding import Grounding, GroundingSampling
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example
 from tests import answering
 from tests.releases import document, span
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from barista_bench.benchmarks.barista.referring import Referring, ReferringSampling
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example
 from tests import answering
 from tests.releases import FRAMES, segmentation, span
 

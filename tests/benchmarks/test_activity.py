@@ -10,9 +10,8 @@ import pytest
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
-from barista_bench.core.example import SkippedExample, write_scores
+from barista_bench.core.example import Example, FrameRef, ParseError, Prediction, SkippedExample, write_scores
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction
 from barista_bench.errors import DataError
 from tests.answering import answer_all, derived_and_skipped
 from tests.releases import document, span, write_release
@@ -127,14 +126,14 @@ def test_a_segments_number_counts_those_with_a_class_dropped_ones_too(tmp_path: 
     assert example.evidence["activity_row"] == 3
 
 
-def test_a_segment_without_a_class_is_skipped_and_in_no_ones_way(tmp_path: Path) -> None:
+def test_a_segment_without_a_class_is_skipped_and_blocks_no_other(tmp_path: Path) -> None:
     vocabulary_video(tmp_path)
     release(tmp_path, activity(0, 10), activity(5, 15, None))
     (_,), (skipped,) = derive(tmp_path)
     assert (skipped.frame, skipped.text) == (FrameRef("v1", 5), "activities[1]: has no class")
 
 
-def test_a_label_of_one_word_is_skipped_and_in_no_ones_way(tmp_path: Path) -> None:
+def test_a_label_of_one_word_is_skipped_and_changes_no_other_example(tmp_path: Path) -> None:
     """It ends the released build."""
     vocabulary_video(tmp_path)
     release(tmp_path, activity(0, 10), activity(5, 15, "wait", "Wait"), activity(20, 30))

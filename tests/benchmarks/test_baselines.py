@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from barista_bench.benchmarks.barista import TASKS
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import GraphTask
+from barista_bench.core.example import Example
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph.domain import domain_vocabulary
 from tests.answering import answer_all, examples_of, read
@@ -120,7 +121,7 @@ def choices_of(example: Example) -> Any:
 
 
 @every_task
-def test_blind_answers_stay_low(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
+def test_answers_without_the_image_score_below_their_ceiling(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
     common: dict[str, tuple[Callable[[Example], str], float]] = {
         "empty": (lambda e: "", 0.0),
         "empty list": (lambda e: "[]", 0.0),

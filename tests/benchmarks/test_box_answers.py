@@ -14,8 +14,10 @@ from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.kinds.box_answers import box_failures, box_fields, box_size, random_grid_box
 from barista_bench.core.boxes import GRID, BoxFormat
+from barista_bench.core.display import AnswerFailure, Overlay
+from barista_bench.core.example import Example, FrameRef, Prediction, Scored
 from barista_bench.core.prompt import PromptTexts
-from barista_bench.core.task import AnswerFailure, Example, FrameRef, Overlay, Prediction, Scored, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.metrics.mean_ap import mean_ap
 from tests.answering import derived, read

@@ -10,7 +10,8 @@ import pytest
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.released_results import ReleasedRecord, common_metrics, task_metrics, task_result
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Task
+from barista_bench.core.example import Example, FrameRef, ParseError, Prediction
+from barista_bench.core.task import Task
 from tests.conftest import Compared
 
 CONFIGS = {

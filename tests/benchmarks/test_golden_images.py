@@ -13,8 +13,8 @@ from PIL import Image, features
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.benchmarks.barista.relation_answers import mark_order
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example
 from barista_bench.core.prompt import TextPart
-from barista_bench.core.task import Example
 from barista_bench.data.frozen import read_frozen
 from barista_bench.data.stored_images import encode_image
 from barista_bench.media.set_of_mark import Mark, draw_marks

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from barista_bench.benchmarks.barista.grounding import GroundingSampling
+from barista_bench.core.example import Example
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example
 from tests.answering import on_frame
 from tests.benchmarks.grounding_kit import Content, color, derive, derived, phrases
 from tests.releases import BUTTON, CUP, FRAMES, LEFT, MACHINE, RIGHT, WIDTH, document, relation, span, write_release
@@ -91,7 +91,7 @@ def test_unknown_objects_are_not_asked_for_and_named_in_another_case_alone(
     assert phrases(on_frame(derived(tmp_path, content), 25)) == button | cup
 
 
-def test_an_example_is_whole(example: Example) -> None:
+def test_an_example_has_its_boxes_and_the_rows_of_the_file(example: Example) -> None:
     assert example.example_id == "grounding:v1:12:coffee cup"
     assert (example.label, example.metadata["category"], example.metadata["colors"]) == (
         "coffee cup",

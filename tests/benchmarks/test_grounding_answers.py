@@ -9,7 +9,7 @@ import pytest
 
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, ParseError, Prediction, Scored
+from barista_bench.core.example import Example, ParseError, Prediction, Scored
 from tests.answering import on_frame, read
 from tests.benchmarks.grounding_kit import CUP2, GRID, TASK, color, derive, derived, scene
 from tests.releases import BUTTON, CUP, MACHINE, relation, write_release

@@ -10,8 +10,8 @@ import pytest
 
 from barista_bench.benchmarks.barista.hand_object import HandObject, HandObjectSampling
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
 from tests.answering import answered, derived, interaction_entry as item, read
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, write_release
 
@@ -122,7 +122,7 @@ def test_two_left_hands_are_two_boxes_of_type_left(tmp_path: Path) -> None:
     assert brief(derive(tmp_path, content=content), 5) == [(CUP, "left", 2)]
 
 
-def test_a_hand_may_act_on_anything(tmp_path: Path) -> None:
+def test_a_hand_may_act_on_unknown_things_and_on_hands(tmp_path: Path) -> None:
     content = document()
     content["categories"].append({"id": "c-unknown", "name": "unknown"})
     content["object_id_to_category_id"][CUP] = "c-unknown"
@@ -149,7 +149,7 @@ def test_objects_keep_their_lower_case_ids_where_a_relation_writes_them_otherwis
     assert brief(derive(tmp_path, content=content), 0) == [(cup, "left", 1)]
 
 
-def test_an_example_is_whole(example: Example) -> None:
+def test_an_example_has_its_boxes_and_the_rows_of_the_file(example: Example) -> None:
     assert (example.example_id, example.label) == ("hand_object:v1:12", "both")
     assert example.inputs == {"frame_width": WIDTH, "frame_height": HEIGHT}
     # Cup [50, 30, 20, 20], left [44, 40, 10, 16] and right hand [68, 36, 12, 18] in a frame of 96 x 64.

@@ -14,8 +14,9 @@ from barista_bench.benchmarks.barista.referring import ReferringSampling
 from barista_bench.benchmarks.barista.relations import RelationsSampling
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example, FrameRef, Prediction, Scored
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
+from barista_bench.core.task import Task
 from barista_bench.data.frozen import content_hash, read_frozen, write_frozen
 from barista_bench.data.rows import row_features
 from barista_bench.errors import ConfigError

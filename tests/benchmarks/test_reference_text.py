@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.barista.referring import ReferringSampling
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from tests.benchmarks.referring_kit import add_object, derive, derive_from, of_object
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, document, relation, span, write_release
 
@@ -82,7 +82,7 @@ def test_the_reference_is_structured_as_released(example: Example) -> None:
     ],
     ids=["repeated attributes", "keys", "parts", "itself", "no relation left"],
 )
-def test_lines_of_the_reference(
+def test_the_reference_lists_attributes_and_relations_line_by_line(
     tmp_path: Path, attributes: list[Any], relations: list[tuple[str, str, str]], lines: list[str]
 ) -> None:
     content = document()
@@ -134,7 +134,7 @@ def test_attributes_hold_on_their_frames_only(tmp_path: Path) -> None:
     assert lines[20] == "Attributes: type=capsule, state=extracting"
 
 
-def test_the_sentence_leaves_skin_unsaid(tmp_path: Path) -> None:
+def test_the_sentence_omits_the_colour_skin(tmp_path: Path) -> None:
     content = document()
     content["attributes"].append(
         {"object_id": LEFT, "attribute_type": "color", "value": "skin", "image_ranges": [span(0, 40)]}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.barista.referring import ReferringSampling
-from barista_bench.core.task import Example, ParseError, Prediction
+from barista_bench.core.example import Example, ParseError, Prediction
 from barista_bench.data.plan import plan_task
 from barista_bench.scene_graph import SceneGraph
 from tests.benchmarks.referring_kit import BOXES, TASK, add_object, derive, derive_from, of_object

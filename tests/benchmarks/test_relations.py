@@ -10,8 +10,8 @@ from PIL import Image
 
 from barista_bench.benchmarks.barista.relations import Relations, RelationsSampling
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks, mark_color
 from tests.answering import derived

@@ -7,7 +7,8 @@ import pytest
 from barista_bench.benchmarks import get_task, task_names
 from barista_bench.benchmarks.barista.released_results import ReleasedRecord, common_metrics, task_metrics, task_result
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
+from barista_bench.core.example import Example, FrameRef, Prediction, Scored
+from barista_bench.core.task import Task
 
 UNREAD, FAILED = "parse_error: could not parse response", "provider_error: RuntimeError: 503"
 SIZE = {"frame_width": 400, "frame_height": 200}

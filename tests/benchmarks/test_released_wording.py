@@ -15,9 +15,9 @@ from barista_bench.benchmarks.barista import released_wording
 from barista_bench.benchmarks.barista.common import RELEASED_WORDING
 from barista_bench.benchmarks.barista.released_wording import SHA256, known_texts
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example, Fields, FrameRef
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.prompt_files import WRITER, read_prompt_set
-from barista_bench.core.task import Example, Fields, FrameRef
 from barista_bench.errors import ConfigError
 from barista_bench.judging.rubric import load_rubric
 from tests.conftest import SHARED

@@ -14,8 +14,8 @@ import pytest
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.benchmarks.release_records import AnnotationRelease
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import content_seed
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example, content_seed
+from barista_bench.core.task import Task
 from barista_bench.errors import BaristaError
 from tests.answering import answered
 from tests.conformance.task_examples import Releases

@@ -22,9 +22,8 @@ from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.benchmarks.lexical import is_said
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import SkippedExample
+from barista_bench.core.example import Example, Prediction, SkippedExample
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, Prediction
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import domain_vocabulary
@@ -71,7 +70,7 @@ def test_frames_are_thinned_evenly(root: Path, most: int | None, shown: list[int
         assert f":clip_0:frames_{shown[0]}_{shown[-1]}:" in example.example_id
 
 
-def test_templates_say_what_the_graph_says(examples: list[Example]) -> None:
+def test_answers_from_templates_follow_the_graph(examples: list[Example]) -> None:
     assert [e.target["answer"] for e in examples] == [
         "Following the frames of this clip one after the other in their given order, "
         "the left hand first touches the coffee cup, then nothing; "

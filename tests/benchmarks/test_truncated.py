@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.truncated import MAX_REPAIRED, cut_array, cut_object
+from barista_bench.benchmarks.parsing import MAX_REPAIRED, cut_array, cut_object
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import ParseError, Prediction
+from barista_bench.core.example import ParseError, Prediction
 
 SIZE: dict[str, Any] = {"frame_width": 1000, "frame_height": 1000}
 GRID = BoxFormat()

@@ -18,7 +18,8 @@ from barista_bench.benchmarks.extended.temporal_scene_graph import TemporalScene
 from barista_bench.benchmarks.handyvqa import RvosParts
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
-from barista_bench.core.task import ParseError, Prediction, Task
+from barista_bench.core.example import ParseError, Prediction
+from barista_bench.core.task import Task
 
 PAPER = {"protocol": "paper"}
 SIZE = {"frame_width": 640, "frame_height": 480}

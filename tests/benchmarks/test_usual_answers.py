@@ -23,8 +23,8 @@ from barista_bench.benchmarks.barista.relation_answers import (
 from barista_bench.benchmarks.kinds.box_answers import usual_boxes
 from barista_bench.benchmarks.lexical import content_words, most_typical_text
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example, FrameRef
 from barista_bench.core.remembering import remember
-from barista_bench.core.task import Example, FrameRef
 
 GRID = BoxFormat()
 

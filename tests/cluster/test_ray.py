@@ -13,7 +13,7 @@ from barista_bench.annotate.decisions import accept
 from barista_bench.annotate.project import Project, start_project
 from barista_bench.annotate.running import run as run_stages
 from barista_bench.cluster import RayCluster
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import ClusterError

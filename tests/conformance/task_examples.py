@@ -6,7 +6,8 @@ from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core.deriving import GraphTask, ReleaseTask
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example
+from barista_bench.core.task import Task
 from barista_bench.testing.laws import choices_of_rules
 from tests.graph_examples import graph_examples, opened
 

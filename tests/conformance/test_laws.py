@@ -15,8 +15,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.display import Explanation, Overlay
+from barista_bench.core.example import Example, Fields, ParseError, Prediction
 from barista_bench.core.prompt import Prompt, TextPart
-from barista_bench.core.task import Example, Explanation, Fields, Overlay, ParseError, Prediction, Task
+from barista_bench.core.task import Task
 from barista_bench.runs.ask.catalog import asks_for_boxes
 from barista_bench.testing import LawError, check_task, check_version
 from barista_bench.testing.laws import BOX_FORMATS

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 
 UPSTREAM_NAMES = {
     "grounding": "grounding",

@@ -7,7 +7,7 @@ from typing import Any
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.data.frozen import read_frozen
 from tests.data.released_files import UPSTREAM_NAMES, write_records
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from barista_bench.benchmarks import task_names
 from barista_bench.cli import commands as cli
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.interchange.exporting import export_run

@@ -10,8 +10,8 @@ from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.benchmarks.barista.relations import Relations, RelationsSampling
 from barista_bench.benchmarks.barista.released_sets import released_parameters, released_sampling
 from barista_bench.core.deriving import GraphTask
+from barista_bench.core.example import Example
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example
 from barista_bench.data import frozen
 from barista_bench.data.frozen import content_hash, read_frozen, released_line, write_frozen
 from barista_bench.data.plan import NoExamples, plan_task

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from barista_bench.benchmarks import get_task, task_names
 from barista_bench.cli import commands as cli
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Status
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
+from barista_bench.core.status import Status
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.interchange.importing import import_run
 from barista_bench.reporting import write_report

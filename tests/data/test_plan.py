@@ -9,9 +9,8 @@ import pytest
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.core.deriving import Candidate, GraphTask
-from barista_bench.core.example import SkippedExample
+from barista_bench.core.example import Example, SkippedExample
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import BuiltDataset
 from barista_bench.data.origin import TEST, TRAIN, split_videos

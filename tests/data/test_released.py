@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from barista_bench.benchmarks import get_task, read_wording, task_names
 from barista_bench.benchmarks.barista.released_sets import released_parameters, released_sampling
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example, Prediction, Scored
 from barista_bench.core.prompt import PromptTexts
-from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import UNRELEASED_FIELDS, content_hash, read_frozen, released_line

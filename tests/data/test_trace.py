@@ -7,7 +7,7 @@ import pytest
 
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.relations import RelationsSampling
-from barista_bench.core.task import Example, FrameRef
+from barista_bench.core.example import Example, FrameRef
 from barista_bench.data.trace import Trace, as_text, trace
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples

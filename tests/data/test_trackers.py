@@ -15,7 +15,9 @@ from typer.testing import CliRunner
 
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.cli import commands as cli
-from barista_bench.core.task import Example, Overlay, Prediction, Task
+from barista_bench.core.display import Overlay
+from barista_bench.core.example import Example, Prediction
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.loaded_example import LoadedExample

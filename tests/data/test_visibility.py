@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.core.task import evidence_objects
+from barista_bench.core.example import evidence_objects
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.visibility import graph_visibility

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.core.betting import log_wealth, p_value
 from barista_bench.runs.decide import order as orders
-from barista_bench.runs.decide.contest import Contest, Goal, Rival
+from barista_bench.runs.decide.contest import Contest, Goal, Rival, log_wealth, p_value
 from barista_bench.runs.decide.order import AskingOrder
 from barista_bench.runs.decide.stopping import Stopping, WatchedContest
 from barista_bench.runs.score.stopping import StoppedRun
@@ -249,7 +248,7 @@ def test_the_last_value_decides_exactly_and_never_wrongly(values: list[float]) -
 
 
 @given(VALUES)
-def test_wealth_is_the_largest_so_far(values: list[float]) -> None:
+def test_wealth_never_falls(values: list[float]) -> None:
     wealth = log_wealth(np.array(values), -1.0, count=40)
     assert (np.diff(wealth, prepend=0.0) >= 0).all()
 
@@ -259,7 +258,7 @@ def test_a_set_is_decided_as_soon_as_the_rest_cannot_turn_it() -> None:
     assert np.isinf(log_wealth(values, -1.0, count=10, rest=rest)).tolist() == [False, True]
 
 
-def test_without_a_lower_bound_nothing_is_staked() -> None:
+def test_wealth_stays_at_one_without_a_lower_bound() -> None:
     assert log_wealth(np.ones(20), -inf, count=100).tolist() == [0.0] * 20
 
 

@@ -10,12 +10,13 @@ from typer.testing import CliRunner
 
 from barista_bench.api import compare, load_results
 from barista_bench.cli.commands import app as commands
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import check_results
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
 from barista_bench.models.base import ScriptedModel
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.decide.order import AskingOrder
 from barista_bench.runs.described import DECISION_FILE
 from barista_bench.runs.run_folder import read_run

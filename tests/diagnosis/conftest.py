@@ -8,7 +8,8 @@ import pytest
 from barista_bench.aids.levels import TASK_LEVELS
 from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks import get_task
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import open_examples
 from tests.conftest import MadeOnce
 

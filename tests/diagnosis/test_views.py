@@ -92,7 +92,9 @@ def test_views_hide_equal_areas_and_mirror_the_pictures(kitchen_data: Path, tmp_
 
 
 @pytest.mark.full
-def test_a_model_that_answers_the_old_question_is_caught_in_a_mirror(kitchen_data: Path, tmp_path: Path) -> None:
+def test_a_model_that_answers_the_old_question_loses_its_score_when_mirrored(
+    kitchen_data: Path, tmp_path: Path
+) -> None:
     settings = {"task": ("hand_object",), "model": "oracle", "limit": 12, "workers": 1, "view": ("mirrored",)}
     (found,) = diagnose(DiagnoseConfig(data=str(kitchen_data), out=tmp_path / "hands", **settings))
     (changed,) = found.views

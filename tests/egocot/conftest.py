@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
-from barista_bench.benchmarks.egocot.cot import CotSampling
-from barista_bench.core.task import Example
+from barista_bench.benchmarks.egocot.cot import Cot, CotSampling
+from barista_bench.benchmarks.egocot.release import EgocotRelease, open_release
+from barista_bench.core.example import Example
 from tests.conftest import SHARED
 
 

@@ -14,12 +14,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from barista_bench.benchmarks.egocot import Cot, EvidenceBase, check_rationale, graph_evidence, open_release
 from barista_bench.benchmarks.egocot.claims import KINDS, ClaimKind
-from barista_bench.benchmarks.egocot.cot import CotSampling
-from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBox, EvidenceFact, other_side
+from barista_bench.benchmarks.egocot.cot import Cot, CotSampling
+from barista_bench.benchmarks.egocot.evidence import (
+    TOLERANCE,
+    EvidenceBase,
+    EvidenceBox,
+    EvidenceFact,
+    graph_evidence,
+    other_side,
+)
+from barista_bench.benchmarks.egocot.evidence_check import check_rationale
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, ENTAILS, ONE_WAY, OPPOSITES, PREDICATES, RELEASING
-from barista_bench.core.task import Example
+from barista_bench.benchmarks.egocot.release import open_release
+from barista_bench.core.example import Example
 from barista_bench.generate.egocot.rationales import fact_sentence, place_sentence, rationale_of
 from barista_bench.generate.generator import generate
 from barista_bench.scene_graph import SceneGraph

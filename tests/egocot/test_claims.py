@@ -194,7 +194,7 @@ def test_extraction_never_raises_and_stays_inside_of_the_text(text: str) -> None
 
 
 @given(st.lists(WORDS, max_size=40).map(" ".join))
-def test_saying_everything_twice_claims_nothing_new(text: str) -> None:
+def test_a_repeated_text_makes_the_same_claims(text: str) -> None:
     def contents(of: str) -> set[object]:
         return {claim.content for claim in said(of)}
 

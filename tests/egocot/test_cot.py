@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from barista_bench.benchmarks.egocot import Cot, EgocotRelease, open_release
-from barista_bench.benchmarks.egocot.cot import CotSampling
+from barista_bench.benchmarks.egocot.cot import Cot, CotSampling
+from barista_bench.benchmarks.egocot.release import EgocotRelease, open_release
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import SkippedExample
-from barista_bench.core.task import Example, Prediction, Scored
+from barista_bench.core.example import Example, Prediction, Scored, SkippedExample
 from barista_bench.errors import DataError
 from tests.answering import read
 from tests.egocot.made import record, write

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.benchmarks.egocot import EvidenceBase, annotated_evidence, check_rationale, question_evidence
-from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact
+from barista_bench.benchmarks.egocot.evidence import EvidenceBase, EvidenceBox, EvidenceFact, annotated_evidence
+from barista_bench.benchmarks.egocot.evidence_check import check_rationale
 from barista_bench.benchmarks.egocot.items import DatedRelation, GraphFact, ItemEvidence
+from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.generate.egocot.rationales import rationale_of, region_words
 from tests.egocot.made import CHOICES, kettle_evidence
 

@@ -5,15 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.benchmarks.egocot import (
-    Cot,
-    EvidenceBase,
-    check_rationale,
-    graph_evidence,
-    open_release,
-    question_evidence,
-)
-from barista_bench.core.task import Example
+from barista_bench.benchmarks.egocot.cot import Cot
+from barista_bench.benchmarks.egocot.evidence import EvidenceBase, graph_evidence
+from barista_bench.benchmarks.egocot.evidence_check import check_rationale
+from barista_bench.benchmarks.egocot.question_evidence import question_evidence
+from barista_bench.benchmarks.egocot.release import open_release
+from barista_bench.core.example import Example
 from barista_bench.errors import DataError
 from barista_bench.generate.egocot.family import EgocotFamily
 from barista_bench.generate.egocot.rationales import fact_sentence, place_sentence

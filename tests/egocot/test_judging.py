@@ -11,10 +11,11 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench.benchmarks.egocot import Cot, read_submission
+from barista_bench.benchmarks.egocot.cot import Cot
+from barista_bench.benchmarks.egocot.submission import read_submission
 from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.interchange.recorded_answers import write_submission_file

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 
-from barista_bench.benchmarks.egocot import Cot
+from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import BY_CODE, GROUP_SUBTASKS, SUBTASKS
 from barista_bench.benchmarks.egocot.paper_tables import judge_and_evidence, paper_tables, set_tables
+from barista_bench.core.example import Example, Prediction, Scored
 from barista_bench.core.model_samples import ModelSamples, sample_name
-from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.metrics.judge_score.egocot import EGOCOT_SIZES
 from barista_bench.tables import Table
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from barista_bench.benchmarks.egocot import EgocotRelease, open_release
 from barista_bench.benchmarks.egocot.items import (
     GROUPS,
     SUBTASKS,
@@ -15,6 +14,7 @@ from barista_bench.benchmarks.egocot.items import (
     group_called,
     subtask_called,
 )
+from barista_bench.benchmarks.egocot.release import EgocotRelease, open_release
 from barista_bench.benchmarks.kinds.spans import read_seconds
 from barista_bench.errors import DataError
 from barista_bench.metrics.judge_score.egocot import EGOCOT_SIZES

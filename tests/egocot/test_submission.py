@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.benchmarks.egocot import Cot
+from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.submission import (
     SubmissionLine,
     check_complete,
@@ -16,7 +16,7 @@ from barista_bench.benchmarks.egocot.submission import (
     submission_lines,
     write_submission,
 )
-from barista_bench.core.task import Example, Prediction, Scored
+from barista_bench.core.example import Example, Prediction, Scored
 from barista_bench.errors import DataError
 from tests import answering
 

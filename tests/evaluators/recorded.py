@@ -8,7 +8,7 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from barista_bench.cli import commands as cli
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.data.frozen import read_frozen
 from tests.one_run import run
 

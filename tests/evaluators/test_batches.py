@@ -111,7 +111,7 @@ def test_what_always_fails_is_a_failure_and_asked_at_the_next_start(
     assert len(answers(tmp_path / "run")) == 4
 
 
-def test_bounds_hold(dataset: Path, tmp_path: Path, server: BatchServer) -> None:
+def test_batches_stop_at_the_limit_of_tokens(dataset: Path, tmp_path: Path, server: BatchServer) -> None:
     with pytest.raises(BudgetError):
         ask(dataset, tmp_path / "run", max_tokens_total=3000, max_new_tokens=100)
     assert 0 < sum(server.paid.values()) * 107 <= 3000

@@ -9,9 +9,9 @@ import pytest
 
 from barista_bench.benchmarks.handyvqa import Action
 from barista_bench.benchmarks.kinds.choice import ChoiceTask
+from barista_bench.core.example import Example, FrameRef, Prediction, Scored
 from barista_bench.core.option_order import QuestionStatistics, reordered, statistics_of
 from barista_bench.core.statistics import mean_statistics
-from barista_bench.core.task import Example, FrameRef, Prediction, Scored
 from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.number_checks import check_numbers
@@ -101,7 +101,7 @@ def test_only_what_another_run_failed_to_answer(six_tasks: Path, tmp_path: Path)
         ({"failed_in": "nowhere"}, "no run of relations"),
     ],
 )
-def test_what_chooses_nothing_is_refused(
+def test_a_choice_without_examples_is_refused(
     dataset: Path, tmp_path: Path, settings: dict[str, object], complaint: str
 ) -> None:
     with pytest.raises(ConfigError, match=complaint):

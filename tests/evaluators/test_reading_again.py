@@ -10,7 +10,7 @@ import pytest
 
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.number_checks import check_numbers
 from barista_bench.hub.rows import read_row
@@ -116,7 +116,7 @@ def repeated(six_tasks: Path, tmp_path: Path, loads_model: object) -> Path:
     return tmp_path / "run"
 
 
-def test_each_way_is_scored_with_its_interval(repeated: Path) -> None:
+def test_each_way_to_combine_repetitions_has_a_score_and_an_interval(repeated: Path) -> None:
     scored = score(repeated)
     letters = [example.target["choice_id"] for example in scored.examples.examples]
     is_a, is_b = (statistics.fmean(letter == name for letter in letters) for name in "AB")
@@ -145,7 +145,7 @@ def test_report_and_analysis_have_a_table(repeated: Path, tmp_path: Path) -> Non
     assert "majority" in (tmp_path / "analysis/repetitions.csv").read_text(encoding="utf-8")
 
 
-def test_one_repetition_has_none(six_tasks: Path, tmp_path: Path) -> None:
+def test_one_repetition_has_no_repeated_scores(six_tasks: Path, tmp_path: Path) -> None:
     run(six_tasks, tmp_path / "run", task="activity", repetitions=1)
     assert repeated_scores(score(tmp_path / "run")) == []
 

@@ -31,7 +31,7 @@ class Looker:
         return [[Completion("ANSWER: A", input_tokens=10 * len(each.images), output_tokens=3)] for each in requests]
 
 
-def test_one_command_one_table_one_chart(six_tasks: Path, tmp_path: Path, loads_model: object) -> None:
+def test_a_sweep_writes_one_table_and_one_chart(six_tasks: Path, tmp_path: Path, loads_model: object) -> None:
     use: Use = loads_model(runner)  # type: ignore[operator]
     model = Looker()
     use(model)

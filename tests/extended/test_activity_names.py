@@ -29,7 +29,7 @@ from barista_bench.benchmarks.extended.temporal_scene_graph import TemporalScene
 from barista_bench.benchmarks.name_matching import Matcher
 from barista_bench.benchmarks.sentence_similarity import sentence_encoder
 from barista_bench.core.deriving import GraphTask
-from barista_bench.core.task import Example, FrameRef, Scored
+from barista_bench.core.example import Example, FrameRef, Scored
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph
 from tests.answering import answered, derived_and_skipped as derived

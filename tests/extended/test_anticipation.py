@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.extended.anticipation import Anticipation, AnticipationSampling
-from barista_bench.core.task import ParseError, Prediction
+from barista_bench.core.example import ParseError, Prediction
 from tests.answering import answered, derived_and_skipped as derived
 from tests.extended.kit import BOXES, Named, video
 

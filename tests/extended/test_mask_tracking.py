@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from barista_bench import evaluate
 from barista_bench.benchmarks.extended.mask_tracking import MaskTracking, TrackMasks
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import SkippedExample
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
+from barista_bench.core.example import Example, FrameRef, ParseError, Prediction, Scored, SkippedExample
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError

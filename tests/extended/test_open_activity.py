@@ -8,8 +8,8 @@ import pytest
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
 from barista_bench.benchmarks.extended.open_activity import OpenActivity, paper_tables
+from barista_bench.core.example import Example, ParseError, Prediction
 from barista_bench.core.model_samples import ModelSamples
-from barista_bench.core.task import Example, ParseError, Prediction
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.tables import RangedScore
 from tests.answering import answered, derived_and_skipped as derived

@@ -8,7 +8,7 @@ import pytest
 
 from barista_bench.benchmarks.extended.step_segmentation import StepSampling, StepSegmentation
 from barista_bench.benchmarks.parsing import MAX_ENTRIES
-from barista_bench.core.task import Example, ParseError
+from barista_bench.core.example import Example, ParseError
 from barista_bench.metrics.temporal_segmentation import temporal_segmentation
 from tests.answering import answered, derived_and_skipped as derived
 from tests.extended.kit import BOXES, Named, video

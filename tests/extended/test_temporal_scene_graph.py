@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.extended.temporal_scene_graph import TemporalSceneGraph
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction
+from barista_bench.core.example import Example, FrameRef, ParseError, Prediction
 from tests import answering
 from tests.answering import derived_and_skipped as derived
 from tests.extended.kit import BOXES
@@ -51,7 +51,7 @@ def test_a_relation_has_the_runs_of_frames_on_which_it_holds_and_both_ends_are_s
     assert example.evidence["relation_rows"] == [0, 1, 2, 3]
 
 
-def test_things_of_one_category_are_one(tmp_path: Path) -> None:
+def test_objects_of_one_category_are_one_node(tmp_path: Path) -> None:
     content = document()
     content["object_id_to_category_id"][RIGHT] = content["object_id_to_category_id"][LEFT]
     assert ["left hand", "holds", "coffee cup", 1, 2] in reference(only(tmp_path, content))

@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from barista_bench.benchmarks.egocot import open_release, question_evidence
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase
 from barista_bench.benchmarks.egocot.evidence_check import check_rationale
 from barista_bench.benchmarks.egocot.items import clock_text
+from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader
+from barista_bench.benchmarks.egocot.release import open_release
 from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, Tally, reasons_of

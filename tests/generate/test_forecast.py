@@ -19,7 +19,7 @@ def all_statements(kind: type[Statement] = Statement) -> set[type[Statement]]:
     return {kind}.union(*map(all_statements, kind.__subclasses__()))
 
 
-def test_it_says_what_is_made_then(small_release: Path, tmp_path: Path) -> None:
+def test_the_forecast_counts_the_items_that_generate_makes(small_release: Path, tmp_path: Path) -> None:
     expected = forecast(small_release, ["egocot", "tog_bench"], per_subtask=3)
     reports = generate(small_release, tmp_path / "made", ["egocot", "tog_bench"], per_subtask=3)
     assert expected.items == {r.family: {row.subtask: row.sampled for row in r.subtasks} for r in reports}

@@ -10,8 +10,7 @@ import pytest
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.benchmarks.graph_evidence import GRAPH_EVIDENCE_FILE, read_graph_evidence
 from barista_bench.core.deriving import ReleaseTask
-from barista_bench.core.example import Example
-from barista_bench.core.task import evidence_objects
+from barista_bench.core.example import Example, evidence_objects
 from barista_bench.generate.family import FAMILIES
 from barista_bench.scene_graph import Problem, SceneGraph
 

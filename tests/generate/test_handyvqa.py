@@ -9,16 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from barista_bench.benchmarks.handyvqa import BENCHMARK, HandyvqaRelease, RvosObjects, open_release
+from barista_bench.benchmarks.handyvqa import BENCHMARK, RvosObjects
 from barista_bench.benchmarks.handyvqa.base_task import choose_frames
-from barista_bench.benchmarks.handyvqa.release import QuestionClip
+from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, QuestionClip, open_release
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
-from barista_bench.generate.generator import generate
+from barista_bench.generate.generator import SPLITS, generate, parse_fractions, split_videos
 from barista_bench.generate.handyvqa.family import HandyvqaFamily
 from barista_bench.generate.handyvqa.statements import clip_around, clip_halfway
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.splits import SPLITS, parse_fractions, split_videos
 from barista_bench.scene_graph import SceneGraph, decode_mask
 from barista_bench.scene_graph.domain import Lengths, load_domain
 from tests.generate.bench import ACTIVITIES, FRAMES, OBJECTS, RELATIONS, VALUES, cup, document, write_bench

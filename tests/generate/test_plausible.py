@@ -276,7 +276,7 @@ def test_no_wrong_interval_holds_a_touch_that_lies_between_its_moments(tmp_path:
     assert "Between 00:14.40 and 00:16.50." not in {choice.text for c in asked for choice in c.distractors}
 
 
-def test_what_is_turned_is_moved_too() -> None:
+def test_turn_and_move_count_as_one_verb() -> None:
     assert load_domain().same_verb("turn", "move")
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS, get_task
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example
+from barista_bench.core.task import Task
 from barista_bench.generate.generator import generate
 from tests.folders import content
 from tests.generate.raw_proof import proved

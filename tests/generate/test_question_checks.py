@@ -9,7 +9,7 @@ import pytest
 from barista_bench.benchmarks.barista.change_detection import Change
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.runs.ask.replies import Unusable
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.writing.checks import foreign_names, length_fault, missing_changes, pair_fault, read_pair

@@ -11,8 +11,8 @@ from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Catego
 from barista_bench.benchmarks.barista.clips import ClipView
 from barista_bench.benchmarks.barista.qa_templates import clip_text, read_pairs, read_writer, write_pair
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
+from barista_bench.core.example import Example
 from barista_bench.core.prompt_files import load_prompts
-from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError, DataError

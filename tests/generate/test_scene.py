@@ -75,7 +75,7 @@ def test_little_of_an_object_is_neither_seen_nor_absent(tmp_path: Path) -> None:
     ],
     ids=["the hand lets go in view", "the hand is out of the picture", "the thing is hidden"],
 )
-def test_a_hand_that_is_not_to_be_seen_lets_nothing_go(
+def test_a_use_goes_on_while_hand_or_thing_is_out_of_sight(
     tmp_path: Path, seen: dict[str, list[tuple[int, int]]], expected: list[tuple[int, int]]
 ) -> None:
     relations = [("right", HOLDS, "holds", "cup", (10, 30)), ("right", HOLDS, "holds", "cup", (50, 70))]

@@ -11,7 +11,7 @@ import pytest
 
 from barista_bench.benchmarks.vista.matching import RealWorld, VirtualHome
 from barista_bench.benchmarks.vista.release import VistaRelease, open_release
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.errors import DataError
 from barista_bench.generate.candidates import Item, Tally
 from barista_bench.generate.generator import generate

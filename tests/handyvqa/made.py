@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks import RecordedAnswers
-from barista_bench.benchmarks.handyvqa import HandyvqaRelease
+from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import SkippedExample
-from barista_bench.core.task import Example, FrameRef, Json, Task
+from barista_bench.core.example import Example, FrameRef, Json, SkippedExample
+from barista_bench.core.task import Task
 from barista_bench.scene_graph import encode_mask
 from tests.answering import answered
 

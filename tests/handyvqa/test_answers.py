@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.handyvqa.letters import RELEASED, LetterReading, parse_letters, strict_letters
-from barista_bench.core.example import write_scores
-from barista_bench.core.task import ParseError
+from barista_bench.core.example import ParseError, write_scores
 from tests.handyvqa.made import CUPS
 
 AWKWARD: list[tuple[str, str, str]] = [

@@ -9,9 +9,9 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from barista_bench.benchmarks.handyvqa import Action, Objects
-from barista_bench.core.example import write_scores
+from barista_bench.core.example import Scored, write_scores
 from barista_bench.core.prompt import ImagePart
-from barista_bench.core.task import Scored, Task
+from barista_bench.core.task import Task
 from tests.answering import answered
 from tests.handyvqa.made import BOXES, CUPS, question
 

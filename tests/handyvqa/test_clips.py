@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from barista_bench.benchmarks.handyvqa import Action, RvosParts, open_release
-from barista_bench.core.example import SkippedExample
-from barista_bench.core.task import Example
+from barista_bench.benchmarks.handyvqa import Action, RvosParts
+from barista_bench.benchmarks.handyvqa.release import open_release
+from barista_bench.core.example import Example, SkippedExample
 from tests.handyvqa.made import HEIGHT, WIDTH, examples_of, record, rectangle, target, write_folder, write_lines
 from tests.releases import write_video
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from barista_bench.benchmarks.handyvqa import BENCHMARK, open_release
+from barista_bench.benchmarks.handyvqa import BENCHMARK
 from barista_bench.benchmarks.handyvqa.records import ItemRecord
+from barista_bench.benchmarks.handyvqa.release import open_release
 from barista_bench.core.task import Task
 from barista_bench.scene_graph.shown_format import record_schema
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from barista_bench.benchmarks.handyvqa import RvosObjects, RvosParts
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs, read_png
-from barista_bench.core.task import FrameRef
+from barista_bench.core.example import FrameRef
 from barista_bench.errors import DataError
 from tests.handyvqa.made import metrics_of, record, rectangle, rle, target, write_lines
 

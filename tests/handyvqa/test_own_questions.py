@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from barista_bench.api import evaluate
-from barista_bench.benchmarks.handyvqa import Action, Objects, open_release
+from barista_bench.benchmarks.handyvqa import Action, Objects
 from barista_bench.benchmarks.handyvqa.letters import PLAIN, RELEASED, LetterReading
-from barista_bench.core.example import write_scores
-from barista_bench.core.task import Example, Prediction, Task
+from barista_bench.benchmarks.handyvqa.release import open_release
+from barista_bench.core.example import Example, Prediction, write_scores
+from barista_bench.core.task import Task
 from barista_bench.data.folder import build
 from barista_bench.runs.score.scoring import score
 from tests.handyvqa.made import BOXES, examples_of, record, write_folder, write_lines

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks import RecordedAnswers
-from barista_bench.benchmarks.handyvqa import open_release
 from barista_bench.benchmarks.handyvqa.letters import LetterReading
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
-from barista_bench.core.task import Prediction
+from barista_bench.benchmarks.handyvqa.release import open_release
+from barista_bench.core.example import Prediction
 from tests.conftest import SHARED
 from tests.handyvqa.made import BOXES, metrics_of
 from tests.handyvqa.released_rule import official_metrics

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from barista_bench.benchmarks.handyvqa import HandyvqaRelease, open_release
 from barista_bench.benchmarks.handyvqa.letters import letters
+from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease, open_release
 from barista_bench.errors import DataError
 from tests.handyvqa.made import CUPS, DAMAGED_MASKS, record, rectangle, rle, target, write_lines
 

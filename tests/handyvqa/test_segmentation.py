@@ -14,8 +14,9 @@ from PIL import Image
 from barista_bench.benchmarks.handyvqa import RvosObjects
 from barista_bench.benchmarks.handyvqa.segmentation import scored_frames
 from barista_bench.benchmarks.kinds.masks import answered_masks
+from barista_bench.core.example import Example, FrameRef, ParseError, Prediction, Scored
 from barista_bench.core.prompt import ImagePart
-from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.metrics.region_boundary import region_boundary
 from barista_bench.models.base import Request

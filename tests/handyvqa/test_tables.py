@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 from barista_bench.benchmarks.handyvqa import BENCHMARK, Action, Location, Objects, Parts, Process, RvosObjects, State
 from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables, region_move, set_tables
 from barista_bench.cli import commands as cli
+from barista_bench.core.example import Scored
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.resampling import ResampledRepetition, repetition_intervals
-from barista_bench.core.task import Scored, Task
+from barista_bench.core.task import Task
 from barista_bench.data.folder import build
 from barista_bench.scene_graph import encode_mask
 from barista_bench.tables import RangedScore, Table, number

@@ -346,7 +346,7 @@ STEPS: dict[str, Forgery] = {
 }
 
 
-def test_a_run_in_steps_is_taken(stepped: Path) -> None:
+def test_a_run_of_a_task_with_several_steps_is_submitted(stepped: Path) -> None:
     assert submit(stepped).rows
 
 

@@ -216,7 +216,7 @@ JUDGED: dict[str, Forgery] = {
 FORGERIES = METRICS | COUNTS | COSTS | NAMES | JUDGED
 
 
-def test_the_honest_files_are_shown(honest_board: Path) -> None:
+def test_the_board_shows_files_without_forgery(honest_board: Path) -> None:
     board = read_board(honest_board)
     assert [entry.metric for entry in board.entries] == ["micro_f1", "judge_score"]
     assert board.refused == ()

@@ -12,7 +12,7 @@ import pytest
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError
@@ -262,7 +262,7 @@ def run_and_judge(judged_run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(judged_run, tmp_path / "run"))
 
 
-def test_the_honest_judge_is_taken(run_and_judge: Path) -> None:
+def test_a_run_with_its_own_judge_is_submitted(run_and_judge: Path) -> None:
     before = contents(run_and_judge)
     (entry,) = submit(run_and_judge).eval_results().root
     assert "maker/judge, 2 verdict(s)" in str(entry.notes)

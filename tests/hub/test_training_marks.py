@@ -35,7 +35,7 @@ def test_training_videos_that_are_left_out_are_missed(kept: int, run: Path) -> N
             read(run)
 
 
-def test_they_cannot_be_left_out_altogether(run: Path) -> None:
+def test_a_run_without_training_marks_is_refused(run: Path) -> None:
     content = json.loads((run / CONFIG_FILE).read_text())
     del content["training_videos"], content["trained_on"]
     (run / CONFIG_FILE).write_text(json.dumps(content))

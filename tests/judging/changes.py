@@ -4,7 +4,7 @@ from typing import cast
 
 from barista_bench.benchmarks.barista.change_detection import Category, Change
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalEvidence
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 
 
 def changes_of(example: Example) -> list[Change]:

@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 from barista_bench import judging
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.lexical import word_overlap
-from barista_bench.core.fencing import MAX_TEXT, fence_material
-from barista_bench.core.task import JudgedSample, Rationale
+from barista_bench.core.display import JudgedSample, Rationale
+from barista_bench.core.prompt import MAX_SHOWN, fence_material
 from barista_bench.judging.answers import whole_score
 from barista_bench.judging.forms import form_prompt, reasoning_prompt
 from barista_bench.judging.rubric import load_rubric
@@ -182,9 +182,9 @@ def test_places_of_the_template_in_an_answer_are_not_filled() -> None:
 
 
 def test_endless_answers_are_cut_with_a_note() -> None:
-    _, line = fence_material({"answer": "x" * (MAX_TEXT + 5)})
+    _, line = fence_material({"answer": "x" * (MAX_SHOWN + 5)})
     assert json.loads(line)["answer"].endswith("(... 5 more characters)")
-    assert len(line) < MAX_TEXT + 100
+    assert len(line) < MAX_SHOWN + 100
 
 
 def test_rationales_are_shut_in_as_answers_are() -> None:

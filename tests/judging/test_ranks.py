@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.core.task import evidence_objects
+from barista_bench.core.example import evidence_objects
 from barista_bench.errors import ConfigError
 from barista_bench.judging import session
 from barista_bench.judging.chosen import ranked_by_judge

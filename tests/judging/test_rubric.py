@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.task import JudgedSample
+from barista_bench.core.display import JudgedSample
 from barista_bench.errors import ConfigError
 from barista_bench.judging.forms import form_prompt, form_prompts, read_steps, steps_prompt
 from barista_bench.judging.rubric import load_rubric

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.judging.verdicts import (
     GEVAL_FORM,
     REASONING_FORM,
@@ -157,7 +157,7 @@ def test_a_one_that_was_not_chosen_counts_as_the_nearer_of_one_and_ten_and_is_ma
 
 
 @pytest.mark.parametrize("token", ["1", " 1", "1,"])
-def test_a_one_that_was_not_chosen_is_a_one_where_nothing_shows_that_the_judge_splits_ten(token: str) -> None:
+def test_a_one_among_the_alternatives_counts_as_one_without_signs_of_a_split_ten(token: str) -> None:
     weighted = weighed(reply(choice("9", {"9": 0.5, "8": 0.3, token: 0.2})), 9)
     assert (weighted.score, weighted.inferred) == (pytest.approx(0.5 * 9 + 0.3 * 8 + 0.2 * 1), False)
 

@@ -107,7 +107,7 @@ def test_three_judges_make_three_pairs_and_their_mean():
 
 
 @pytest.mark.parametrize(("a", "b"), [([5, 5, 5], [5, 5, 5]), ([5], [5]), ([None], [3])])
-def test_what_is_undefined_is_none(a, b):
+def test_undefined_agreement_is_none(a, b):
     pair = judge_agreement({"a": a, "b": b})["pairs"][0]
     assert pair["qwk"] is None
     assert pair["tau_examples"] is None

@@ -296,6 +296,6 @@ def test_wrong_input_is_named_with_its_place_and_remedy(predictions, references,
         ({"boxes": {4: None}}, ValueError, "boxes has None at 4 s; give one box"),
     ],
 )
-def test_wrong_references_are_never_forgiven(change, error, message):
+def test_wrong_references_raise_an_error(change, error, message):
     with pytest.raises(error, match=r"references\[0\].objects\[0\]: " + message):
         spatio_temporal_grounding([[RIGHT]], [TASK | {"objects": [THING | change]}])

@@ -103,7 +103,7 @@ def metric_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., float]:
 
 
 @pytest.mark.full
-def test_what_kitchen_answers_is_worth_what_it_was(metric_of: Callable[..., float]) -> None:
+def test_the_scores_of_kitchen_stay_within_their_bounds(metric_of: Callable[..., float]) -> None:
     """A change of prompt, decoding, picture or parser that costs it is seen here."""
     metrics = {task: metric_of("kitchen", task) for task in BOUNDS}
     assert {task: metrics[task] for task, (low, high) in BOUNDS.items() if not low <= metrics[task] <= high} == {}, (

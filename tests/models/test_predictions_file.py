@@ -18,8 +18,8 @@ from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Prediction
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Prediction
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request, predictions_file as module
 from barista_bench.models.predictions_file import PredictionsModel

@@ -23,8 +23,8 @@ torch = pytest.importorskip("torch")
 
 from barista_bench.benchmarks.barista.grounding import Grounding  # noqa: E402
 from barista_bench.core.boxes import BoxFormat  # noqa: E402
+from barista_bench.core.example import Prediction  # noqa: E402
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
-from barista_bench.core.task import Prediction  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request  # noqa: E402
 from barista_bench.models.specialists.sam3 import Sam3Grounder, mask_box  # noqa: E402

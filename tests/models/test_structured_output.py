@@ -93,7 +93,9 @@ def test_each_row_of_a_batch_is_held_to_its_own_schema(
     assert [alike(answers)[n] == free[n] for n in range(4)] == [False, True, False, True]
 
 
-def test_holding_only_takes_tokens_away(held: TransformersModel, loaded: dict[str, TransformersModel]) -> None:
+def test_constrained_decoding_only_removes_tokens(
+    held: TransformersModel, loaded: dict[str, TransformersModel]
+) -> None:
     """Each token is the likeliest of those that the schema allows, and log-probabilities are of these alone."""
     [[answer]] = held.generate(questions([SCORE]), replace(GREEDY, top_logprobs=5))
     assert isinstance(answer, Completion)

@@ -88,7 +88,7 @@ def test_an_interrupted_build_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_process_that_was_faster_wins(tmp_path, monkeypatch):
+def test_the_model_that_another_process_made_first_is_kept(tmp_path, monkeypatch):
     build = tiny._build
     folder = tmp_path / "model"
 

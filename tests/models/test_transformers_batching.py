@@ -5,9 +5,8 @@ from hypothesis import given, strategies as st
 
 from barista_bench.core.prompt import Prompt
 from barista_bench.errors import ConfigError
-from barista_bench.models.base import Request
+from barista_bench.models.base import Request, is_out_of_memory
 from barista_bench.models.local.batching import BatchBudget, QueuedRequest
-from barista_bench.models.memory import is_out_of_memory
 
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 5000))
 

@@ -9,6 +9,7 @@ from PIL import Image
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
 from barista_bench.models.base import repeat_answer
@@ -17,7 +18,7 @@ from barista_bench.models.vllm import model as vllm_model
 from barista_bench.models.vllm.engine import Call, EngineOutput
 from barista_bench.models.vllm.model import VllmModel
 from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 from tests.models.test_vllm_engine import STANDIN, lives
 from tests.models.transformers_kit import GREEDY, SAMPLED, request_of
 

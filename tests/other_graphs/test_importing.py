@@ -14,7 +14,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.other_graphs import importing
 from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.other_graphs.pvsg import Pvsg
-from barista_bench.scene_graph.terms import read_terms
+from barista_bench.scene_graph.release import read_terms
 from tests.other_graphs.test_pvsg import video, write
 
 invoke = CliRunner().invoke

@@ -110,7 +110,9 @@ DETECTIONS = ("frames", 0, "ground_truth", "detections")
         ("fiftyone", _add(*DETECTIONS, index=9, mask={"$binary": {"base64": "AAAA"}}), "mask is damaged"),
     ],
 )
-def test_what_is_wrong_costs_itself(tool: str, change: Change, reason: str, tmp_path: Path) -> None:
+def test_a_bad_record_of_an_export_is_counted_and_the_others_are_kept(
+    tool: str, change: Change, reason: str, tmp_path: Path
+) -> None:
     report = imported(tool, change, tmp_path)
     lost = +report.tally.lost
     assert lost

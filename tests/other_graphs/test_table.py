@@ -125,7 +125,7 @@ def test_a_box_is_read_as_the_map_says(box: tuple[float, ...], box_is: str, unit
 
 
 @pytest.mark.parametrize("kind", ["polygons", "runs", "png", "text"])
-def test_a_mask_goes_before_the_box(kind: str, tmp_path: Path) -> None:
+def test_a_mask_is_used_instead_of_the_box(kind: str, tmp_path: Path) -> None:
     source = write_source(tmp_path / "source")
     runs = {"size": [HEIGHT, WIDTH], "counts": [50 * HEIGHT + 30, 20, 44, 20, (WIDTH - 52) * HEIGHT + 14]}
     shown = {

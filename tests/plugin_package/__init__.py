@@ -7,10 +7,10 @@ from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.kinds.frames import FrameMetadata, FrameSampling, frame_metadata
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Target
+from barista_bench.core.display import Explanation
+from barista_bench.core.example import Evidence, Example, Fields, Inputs, ParseError, Prediction, Scored, Target
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import SumStatistics, mean_statistics
-from barista_bench.core.task import Example, Explanation, Fields, ParseError, Prediction, Scored
 from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask.catalog import ModelKind
 from barista_bench.scene_graph import VideoGraph

@@ -9,10 +9,12 @@ import numpy as np
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Status
+from barista_bench.core.display import Explanation, ExplanationRow, Overlay
+from barista_bench.core.example import Example, FrameRef, Prediction, Scored
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Row, SumStatistics, fraction
-from barista_bench.core.task import Example, Explanation, ExplanationRow, FrameRef, Overlay, Prediction, Scored, Task
+from barista_bench.core.status import Status
+from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.runs.described import BoxFormatInfo, ModelInfo, Prices
 from barista_bench.runs.log.sample_log import SampleRecord

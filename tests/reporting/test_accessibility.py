@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser
 
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.reporting import write_report
 from tests.reporting.browser import opened
 from tests.reporting.made_runs import MadeExamples, made_run

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.reporting import write_report
 from tests.reporting.browser import Watched, opened
 from tests.reporting.made_runs import HOSTILE, Fruit, MadeExamples, made_run

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, expect
 
-from barista_bench.core.example import Status
-from barista_bench.core.task import Example, Overlay, Prediction
+from barista_bench.core.display import Overlay
+from barista_bench.core.example import Example, Prediction
+from barista_bench.core.status import Status
 from barista_bench.reporting import write_report
 from barista_bench.scene_graph import encode_mask
 from tests.reporting.browser import opened

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.core.example import Status
 from barista_bench.core.model_samples import ModelSamples, sample_name
+from barista_bench.core.status import Status
 from barista_bench.errors import DataError
 from barista_bench.judging.judged_run import JudgedRun, SampleVerdict
 from barista_bench.judging.results import JudgedResults

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 from PIL import Image
 
-from barista_bench.core.example import Status
-from barista_bench.core.task import FrameRef, Task
+from barista_bench.core.example import FrameRef
+from barista_bench.core.status import Status
+from barista_bench.core.task import Task
 from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.breakdowns import KeyGroups
 from barista_bench.reporting.leaderboard import TaskStanding

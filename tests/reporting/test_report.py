@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from barista_bench.core.example import RARE_STATUSES, Status
+from barista_bench.core.status import RARE_STATUSES, Status
 from barista_bench.errors import ConfigError
 from barista_bench.reporting import write_report
 from barista_bench.reporting.pictures import spread_order

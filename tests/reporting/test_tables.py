@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.metrics.mean_ap.scoring import evaluate_images, spread_of, summarise
 from barista_bench.reporting import all_tasks, diagnosis, tables
 from barista_bench.reporting.analyses import Analyses, analyse

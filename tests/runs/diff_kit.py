@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.runs.log.inputs import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleRecord, seal
 from tests.runs.made_logs import write_lines

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, encode_record, sample_digest, seal
 from barista_bench.runs.log_reader import LogReader
 

@@ -16,8 +16,9 @@ from barista_bench.benchmarks.handyvqa import Action
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
 from barista_bench.cli import commands as cli
 from barista_bench.core.boxes import BoxFormat, Xyxy, to_grid, write_box
-from barista_bench.core.example import Status
-from barista_bench.core.task import Example, FrameRef, Prediction, Task
+from barista_bench.core.example import Example, FrameRef, Prediction
+from barista_bench.core.status import Status
+from barista_bench.core.task import Task
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
 from barista_bench.reporting.tables import coverage_table

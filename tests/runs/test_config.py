@@ -9,9 +9,10 @@ from typer.testing import CliRunner
 
 from barista_bench.cli import commands as cli
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.settings import ENVIRONMENT_PREFIX, check_settings
 from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, check_settings, resolve_settings
+from barista_bench.runs.ask.config import RunConfig, resolve_settings
 
 NEEDED = {"data": "barista", "model": "oracle", "out": "runs/x"}
 OTHERS = {

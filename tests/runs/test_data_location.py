@@ -105,7 +105,7 @@ def test_data_that_are_nowhere_are_asked_for_by_flag(project: Path) -> None:
     assert len(score(project / "runs/one", data=project / "gone/coffee").samples) == 3
 
 
-def test_data_that_are_named_are_taken_at_that_word(project: Path) -> None:
+def test_a_wrong_data_argument_does_not_fall_back_to_the_recorded_path(project: Path) -> None:
     with pytest.raises(DataError, match="Fix: run `barista-bench build`"):
         score(project / "runs/one", data=project / "nothing")
 
@@ -130,7 +130,7 @@ def test_the_videos_of_a_linked_set_are_found_from_the_run_folder_too(
     assert [item.media_digest for item in examples]
 
 
-def test_a_path_of_no_dots_is_taken_as_it_stands(project: Path) -> None:
+def test_an_absolute_path_is_not_resolved_against_the_run(project: Path) -> None:
     path = project / "runs/one/run.json"
     changed = json.loads(path.read_text())
     changed["data"] |= {"path": str(project / "data/coffee"), "absolute_path": None}

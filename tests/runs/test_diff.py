@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.diff import KINDS, ScoreChange, SettingChange, as_text, diff
 from barista_bench.runs.score.scoring import score

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files import writing
 from barista_bench.runs import log_reader, merging

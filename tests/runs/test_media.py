@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.core.task import FrameRef
+from barista_bench.core.example import FrameRef
 from barista_bench.data import shared_frames as media, stored_images
 from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
 from barista_bench.data.stored_images import decode_image

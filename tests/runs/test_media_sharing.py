@@ -179,7 +179,7 @@ def test_blocks_one_after_another_are_timed_and_one_that_raises_takes_its_time(b
     assert clock.seconds == dict.fromkeys(get_args(Stage), 0.0) | {"decode": 5.5, "load": 2.0}
 
 
-def test_threads_at_once_add_up(by_hand: Time) -> None:
+def test_the_clock_adds_up_seconds_of_concurrent_threads(by_hand: Time) -> None:
     clock = StageClock()
     inside, go_on = threading.Barrier(3), threading.Event()
 

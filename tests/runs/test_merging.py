@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner

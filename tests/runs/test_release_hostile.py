@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from barista_bench.api import evaluate
 from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers
 from barista_bench.cli.commands import app
-from barista_bench.core.task import Example, FrameRef, Scored
+from barista_bench.core.example import Example, FrameRef, Scored
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import MANIFEST

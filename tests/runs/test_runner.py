@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.data.dataset import BuiltExamples
 from barista_bench.data.loaded_example import LoadedExample
 from barista_bench.errors import ConfigError, DataError

@@ -7,11 +7,12 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.cli.commands import app
+from barista_bench.core.settings import check_settings
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.asking import Asker
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.runner import estimate, estimate_text, run
 from barista_bench.runs.score.scoring import score
 from tests.runs.made_logs import read_folder
@@ -61,7 +62,7 @@ def test_each_frame_is_decoded_once_for_all_tasks_that_want_it(
     assert decoded == [len(frames)]
 
 
-def test_seconds_are_dealt_out_whole(three_tasks: Path, tmp_path: Path) -> None:
+def test_the_seconds_of_a_session_are_divided_among_its_tasks(three_tasks: Path, tmp_path: Path) -> None:
     session = run(three_tasks, tmp_path, task=TASKS, model="oracle")
     parts = [json.loads((tmp_path / task / "sessions.jsonl").read_text())["seconds"] for task in TASKS]
     for stage, seconds in session.seconds.items():

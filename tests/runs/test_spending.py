@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.cli import commands as cli
-from barista_bench.core.example import Status
 from barista_bench.core.prompt import Prompt, TextPart
+from barista_bench.core.status import Status
 from barista_bench.errors import BudgetError, ConfigError
 from barista_bench.models.base import Completion, GenerationConfig, Request
 from barista_bench.models.served.requests import estimated_input_tokens

@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.task import FrameRef
+from barista_bench.core.example import FrameRef
+from barista_bench.core.settings import check_settings
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.loaded_example import LoadedExample
 from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_images
@@ -21,7 +22,7 @@ from barista_bench.models import Request
 from barista_bench.models.ablations import ablate
 from barista_bench.models.base import sends_files
 from barista_bench.models.served.model import ServedModel
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.runner import run_config

@@ -12,14 +12,16 @@ from barista_bench.benchmarks import BENCHMARKS, task_class
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Status
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example
+from barista_bench.core.settings import check_settings
+from barista_bench.core.status import Status
+from barista_bench.core.task import Task
 from barista_bench.data.folder import build
 from barista_bench.errors import TaskError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.base import AnsweredRequest
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run, run_config
 from barista_bench.runs.log.inputs import sample_seeds

@@ -198,7 +198,7 @@ def test_where_an_example_is_silent_its_media_say_when_its_frames_were_filmed(
     assert varying.seconds == pytest.approx(true, abs=0.5 / varying.fps)
 
 
-def test_a_frozen_file_says_it_too(words: Path, tmp_path: Path) -> None:
+def test_a_frozen_file_has_the_frame_times_of_the_built_set(words: Path, tmp_path: Path) -> None:
     data = build(words, tmp_path / "words", benchmark="words", sampling={"frames": 4}, frames="linked", cache=False)
     (frozen,) = data.folder.rglob("*.jsonl")
     examples = open_examples(frozen, "words", "choose", root=words)

@@ -8,11 +8,12 @@ from typing import Any, cast
 import numpy as np
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Status
+from barista_bench.core.example import Example, FrameRef, Prediction, Scored
 from barista_bench.core.options import Sampling
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.statistics import SumStatistics, mean_statistics
-from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
+from barista_bench.core.status import Status
+from barista_bench.core.task import Task
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample, counted_samples
 from barista_bench.runs.score.scoring import ScoredRun

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from barista_bench.benchmarks import BENCHMARKS, task_class
 from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, Prediction, Scored, Task
+from barista_bench.core.example import Example, Prediction, Scored
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 from scipy.stats import permutation_test
 
 from barista_bench.cli.results_commands import comparison_line
-from barista_bench.core.example import Status
+from barista_bench.core.example import Scored
 from barista_bench.core.statistics import adjust_p_values
-from barista_bench.core.task import Scored
+from barista_bench.core.status import Status
 from barista_bench.errors import DataError, TaskError
 from barista_bench.reporting.diagnosis import comparisons_table as comparisons_table
 from barista_bench.runs.score.scoring import ScoredRun, score

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
 
-from barista_bench.core.failures import FAILURE_KINDS
+from barista_bench.core.display import FAILURE_KINDS
+from barista_bench.core.example import FrameRef, Scored
 from barista_bench.core.statistics import SumStatistics, fraction
-from barista_bench.core.task import FrameRef, Scored
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import (

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.barista.relation_answers import relation_failures
-from barista_bench.core.task import AnswerFailure, Prediction
+from barista_bench.core.display import AnswerFailure
+from barista_bench.core.example import Prediction
 from barista_bench.metrics.tuple_f1.scoring import RelationTuple
 from tests.six_tasks import TASKS, Runs
 

@@ -6,16 +6,20 @@ from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import beta, binomtest, norm, t as student
 
-from barista_bench.core.example import Status
-from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, Interval, ratio_interval
-from barista_bench.core.task import FrameRef, Scored
+from barista_bench.core.example import FrameRef, Scored
+from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, Interval, ratio_interval, repetition_intervals
+from barista_bench.core.status import Status
 from barista_bench.runs.score.results import RESULTS_FILE, read_results
-from barista_bench.runs.score.samples import counted_samples, metric_intervals
+from barista_bench.runs.score.samples import Counted, counted_samples
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.six_tasks import SKILLS, TASKS, Runs
 from tests.stats.made import Quiz, drawn_out, quiz_example, quiz_sample, video_effects
 
 VIDEOS, EACH, RUNS = 60, 4, 1000
+
+
+def intervals_of(counted: Counted) -> dict[str, Interval]:
+    return repetition_intervals([group.resampled for group in counted.values()])
 
 
 @pytest.mark.full
@@ -34,7 +38,7 @@ def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> 
         right = video_effects(rng, VIDEOS, EACH).ravel().tolist()
         for kind, pairs in enumerate(made if number % 5 == 0 else made[:1]):
             samples = [pair[hit] for pair, hit in zip(pairs, right, strict=True)]
-            metric = metric_intervals(counted_samples(task, samples))["accuracy"]
+            metric = intervals_of(counted_samples(task, samples))["accuracy"]
             covered[kind] += metric.low <= 0.5 <= metric.high
             counts[kind] += 1
     by_video, by_sample = covered / counts
@@ -111,15 +115,14 @@ def test_only_units_that_have_the_metric_count() -> None:
     assert (of_two.units, of_two.low) == (2, pytest.approx(0.1581, abs=5e-5))
     assert ratio_interval(np.eye(5)[0], np.eye(5)[0], repetitions=[0] * 5, units=list("abcde")) is None, "of one video"
     assert (
-        metric_intervals(counted_samples(Quiz(), [quiz_sample(quiz_example(i, "one video"), True) for i in (1, 2)]))
-        == {}
+        intervals_of(counted_samples(Quiz(), [quiz_sample(quiz_example(i, "one video"), True) for i in (1, 2)])) == {}
     )
 
 
 def test_failed_infrastructure_is_left_out_of_intervals() -> None:
     right = [quiz_sample(quiz_example(i, f"v{i}"), True) for i in range(6)]
     lost = [quiz_sample(quiz_example(9, "v9"), False, status=Status.INFRA_ERROR)]
-    metric = metric_intervals(counted_samples(Quiz(), [*right, *lost]))["accuracy"]
+    metric = intervals_of(counted_samples(Quiz(), [*right, *lost]))["accuracy"]
     assert (metric.low, metric.high, metric.units) == (pytest.approx(0.025 ** (1 / 6)), 1.0, 6)
 
 
@@ -127,14 +130,14 @@ def test_failed_infrastructure_is_left_out_of_intervals() -> None:
 def test_results_hold_intervals_of_the_primary_metric_and_of_every_part_of_a_breakdown(scored: Runs, task: str) -> None:
     run = scored["fair", task]
     written = read_results(run.folder / RESULTS_FILE)
-    metric, ends = written.metrics[written.primary], metric_intervals(run.counted)[written.primary]
+    metric, ends = written.metrics[written.primary], intervals_of(run.counted)[written.primary]
     assert (metric.low, metric.high, ends.units) == (ends.low, ends.high, 9)
     assert ends.low < metric.mean < ends.high
     parts = written.breakdowns["preparation"]
     assert len(parts) == 3
     for value, part in parts.items():
         members = [s for s in run.samples if s.example.metadata["preparation"] == value]
-        ends = metric_intervals(counted_samples(run.task, members))[run.task.primary]
+        ends = intervals_of(counted_samples(run.task, members))[run.task.primary]
         assert (part.metric.low, part.metric.high, ends.units) == (ends.low, ends.high, 3)
 
 
@@ -153,7 +156,7 @@ def test_the_interval_of_a_mean_is_that_of_the_metric_which_is_that_mean(seed: i
         repetitions=[s.record.repetition for s in samples],
         units=[s.example.video_id for s in samples],
     )
-    expected = metric_intervals(counted_samples(Quiz(), samples))["accuracy"]
+    expected = intervals_of(counted_samples(Quiz(), samples))["accuracy"]
     assert estimate is not None
     assert (estimate.low, estimate.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
@@ -172,8 +175,8 @@ def test_a_task_says_what_is_drawn_together() -> None:
             return str(int(example.example_id[1:]) % 3)
 
     samples = made_answers(1)
-    assert metric_intervals(counted_samples(Quiz(), samples))["accuracy"].units == 7
-    assert metric_intervals(counted_samples(InSets(), samples))["accuracy"].units == 3
+    assert intervals_of(counted_samples(Quiz(), samples))["accuracy"].units == 7
+    assert intervals_of(counted_samples(InSets(), samples))["accuracy"].units == 3
 
 
 def samples_of(run: ScoredRun, number: int = 0) -> list[Scored]:

@@ -59,7 +59,7 @@ def test_a_file_that_cannot_be_read_costs_its_card_alone(project: Project, small
     assert [(other["kind"], other["next"]) for other in others] == [("graph", "look")] * 6
 
 
-def test_what_is_open_is_counted(project: Project, small_release: Path, out: Path) -> None:
+def test_the_home_page_counts_the_videos_of_open_folders(project: Project, small_release: Path, out: Path) -> None:
     with visiting(project.folder, small_release, out=out) as anna:
         folders = {folder["kind"]: folder["counts"] for folder in anna.json("/api/home")["folders"]}
     assert folders == {"project": {"video": 1, "lost video": 0}, "release": {"video": 6, "problem": 0}}

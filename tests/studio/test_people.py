@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, Page, expect
 from barista_bench.api import compare, evaluate, load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example
 from barista_bench.core.frame_times import FrameTimes
-from barista_bench.core.task import Example
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen

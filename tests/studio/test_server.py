@@ -18,9 +18,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from barista_bench.errors import ConfigError
 from barista_bench.studio import server
-from barista_bench.studio.pages import STATIC
 from barista_bench.studio.server import studio_server
-from barista_bench.studio.web import OwnGuard
+from barista_bench.studio.web import STATIC, OwnGuard
 from barista_bench.studio.workspace import Json, View, Workspace, open_workspace
 from tests.studio.serving import Visitor, studio_at, visiting
 

@@ -68,7 +68,7 @@ def test_nobody_gets_anything_without_a_token_of_the_study(people: list[Particip
         assert anna.answer(path, b"{}", Cookie="")[0] == 403
 
 
-def test_a_link_that_was_replaced_is_worth_nothing(study: Path, asked_data: Path) -> None:
+def test_a_link_that_was_replaced_is_refused(study: Path, asked_data: Path) -> None:
     options = {"tasks": ["activity"], "items": 3, "overlap": 3}
     old = invited(study, asked_data, "anna", **options)
     with study_at(study):

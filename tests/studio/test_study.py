@@ -112,7 +112,7 @@ def test_who_is_invited_again_goes_on_with_a_new_link_and_others_can_join(study:
     assert (ben.name, len(own)) == ("ben", 6)
 
 
-def test_a_study_keeps_to_its_questions(study: Path, asked_data: Path) -> None:
+def test_an_invitation_with_other_questions_is_refused(study: Path, asked_data: Path) -> None:
     invited(study, asked_data, "anna")
     with pytest.raises(ConfigError, match=r"study of other questions.*Fix"):
         invited(study, asked_data, "ben", items=5, overlap=5)

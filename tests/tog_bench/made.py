@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from barista_bench.core.task import Example, FrameRef
+from barista_bench.core.example import Example, FrameRef
 from barista_bench.metrics.spatio_temporal_grounding import spatio_temporal_grounding
 
 SIDE = 1000

@@ -13,7 +13,7 @@ from barista_bench.benchmarks.tog_bench import TSTVG, answers
 from barista_bench.benchmarks.tog_bench.answers import MAX_BOXES, MAX_NAME
 from barista_bench.benchmarks.tog_bench.release import MAX_OBJECTS
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import ParseError, Prediction
+from barista_bench.core.example import ParseError, Prediction
 from tests import answering
 
 TASK = TSTVG(options={"matcher": "exact"})

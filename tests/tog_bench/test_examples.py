@@ -12,8 +12,7 @@ from PIL import Image
 
 from barista_bench.benchmarks.tog_bench import TSTVG, open_release
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import SkippedExample
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example, SkippedExample
 from barista_bench.media.video import read_frames
 from tests.answering import read
 from tests.tog_bench.conftest import content

@@ -7,8 +7,8 @@ import pytest
 
 from barista_bench.benchmarks.tog_bench import BENCHMARK, TSTVG
 from barista_bench.benchmarks.tog_bench.paper_tables import SWEEP, paper_tables, set_tables
+from barista_bench.core.example import Scored
 from barista_bench.core.model_samples import ModelSamples
-from barista_bench.core.task import Scored
 from barista_bench.tables import Table
 from tests.answering import answered
 from tests.tog_bench import made

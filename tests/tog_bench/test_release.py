@@ -180,7 +180,7 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 
 
 @pytest.mark.parametrize("junk", [None, 1e308, "\ud83d", [], {"a": 1}])
-def test_no_value_in_any_place_does_more_than_cost_what_it_stands_in(tmp_path: Path, junk: object) -> None:
+def test_a_bad_value_anywhere_loses_only_its_record(tmp_path: Path, junk: object) -> None:
     folder = tmp_path / "release"
     folder.mkdir()
     file = folder / "annotations.json"

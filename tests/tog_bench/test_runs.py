@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from barista_bench.api import evaluate
+from barista_bench.core.settings import check_settings
 from barista_bench.data.folder import build
 from barista_bench.generate.generator import generate
 from barista_bench.models.tiny import make_tiny_model
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.score.scoring import ScoredRun
 

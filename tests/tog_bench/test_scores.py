@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.tog_bench import TSTVG
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, Prediction, Scored
+from barista_bench.core.example import Example, Prediction, Scored
 from barista_bench.metrics.spatio_temporal_grounding import MEASURES, spatio_temporal_grounding
 from barista_bench.metrics.spatio_temporal_grounding.scoring import box_iou
 from tests.answering import answered

@@ -13,13 +13,13 @@ from pycocotools.coco import COCO
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import ParseError
+from barista_bench.core.example import ParseError
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.rows import local_splits
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.terms import Terms, read_terms
+from barista_bench.scene_graph.release import Terms, read_terms
 from barista_bench.training.exporting import PARQUET, export_training_set
 from tests.one_run import run
 

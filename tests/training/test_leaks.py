@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.settings import check_settings
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
 from barista_bench.data.folder import build
 from barista_bench.data.rows import hash_by_video, video_hashes
@@ -17,7 +18,7 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.hub.checks import check_model
 from barista_bench.models.box_formats import box_format_of_checkpoint
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.runner import trained_videos
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score

@@ -11,7 +11,7 @@ from PIL import Image
 
 from barista_bench.benchmarks.vista.scoring import AnsweredVideo, MatchedSet, match_set as match_videos
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Example, FrameRef, Prediction, Scored
+from barista_bench.core.example import Example, FrameRef, Prediction, Scored
 from barista_bench.media.encoding import encode_video
 
 BOXES = BoxFormat()

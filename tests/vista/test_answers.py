@@ -3,8 +3,7 @@
 import pytest
 
 from barista_bench.benchmarks.vista.columns import read_answer, write_answer
-from barista_bench.core.example import write_scores
-from barista_bench.core.task import Prediction
+from barista_bench.core.example import Prediction, write_scores
 
 LABELS = ["label_0", "label_1", "label_10"]
 
@@ -97,7 +96,7 @@ def test_the_strict_reading_wants_exactly_what_was_asked(body: str) -> None:
 
 
 @pytest.mark.parametrize("frame", ["**{}**:\n\n{}", "## {}\n```\n{}\n```", "{}:\r\n{}\r\n"])
-def test_decoration_is_no_fault(frame: str) -> None:
+def test_formatting_around_scores_is_ignored(frame: str) -> None:
     lines = "- (label_10) 1\n- (label_0) 0\n- (label_1) 5"
     assert strict(frame.format("Final Scores", lines)) == {"label_0": 0.0, "label_1": 5.0, "label_10": 1.0}
 

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from barista_bench.benchmarks.vista import TASKS, open_release
+from barista_bench.benchmarks.vista import TASKS
 from barista_bench.benchmarks.vista.matching import All, Minecraft
-from barista_bench.benchmarks.vista.release import VistaRelease
-from barista_bench.core.example import SkippedExample, write_scores
-from barista_bench.core.task import Example, ParseError, Prediction
+from barista_bench.benchmarks.vista.release import VistaRelease, open_release
+from barista_bench.core.example import Example, ParseError, Prediction, SkippedExample, write_scores
 from tests.answering import answer_all
 from tests.vista.made import BOXES, example, plain_frames, scored, write_frames, write_set
 

@@ -65,7 +65,7 @@ def test_the_folder_or_the_one_above_it_is_the_release(tmp_path: Path) -> None:
         open_release(tmp_path / "data" / "tasks")
 
 
-def test_a_clean_set_is_read_whole_and_without_a_word(tmp_path: Path) -> None:
+def test_a_set_without_faults_is_read_without_problems(tmp_path: Path) -> None:
     write_set(tmp_path, LAMP, PLAIN, TWO, **FULL)
     release = open_release(tmp_path)
     (problem_set,) = release.sets.values()

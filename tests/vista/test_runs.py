@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.api import evaluate
-from barista_bench.benchmarks.vista import TASKS, count_content, open_release
+from barista_bench.benchmarks.vista import TASKS
+from barista_bench.benchmarks.vista.release import count_content, open_release
 from barista_bench.data.folder import build
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig

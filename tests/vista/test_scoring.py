@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from barista_bench.benchmarks.vista.matching import All
 from barista_bench.benchmarks.vista.release import VistaRelease
 from barista_bench.benchmarks.vista.scoring import majority_f1
-from barista_bench.core.task import Scored
+from barista_bench.core.example import Scored
 from barista_bench.metrics.sequence_matching import sequence_matching
 from tests.vista.made import by_set, example, match, scored
 

@@ -8,8 +8,8 @@ import pytest
 
 from barista_bench.benchmarks.vista.matching import All, VirtualHome
 from barista_bench.benchmarks.vista.paper_tables import BASELINE, paper_tables
+from barista_bench.core.example import Scored
 from barista_bench.core.model_samples import ModelSamples
-from barista_bench.core.task import Scored
 from barista_bench.tables import RangedScore, Table
 from tests.vista.made import by_set, example, match, scored
 

@@ -30,22 +30,24 @@ from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Int64, SkippedExample, read_scores
+from barista_bench.core.display import AnswerFailure, Explanation
+from barista_bench.core.example import (
+    Evidence,
+    Example,
+    Fields,
+    FrameRef,
+    Int64,
+    ParseError,
+    Prediction,
+    Scored,
+    SkippedExample,
+    evidence_objects,
+    read_scores,
+)
 from barista_bench.core.options import packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import Row, SumStatistics
-from barista_bench.core.task import (
-    AnswerFailure,
-    Example,
-    Explanation,
-    Fields,
-    FrameRef,
-    ParseError,
-    Prediction,
-    Scored,
-    evidence_objects,
-)
 from barista_bench.metrics.choice_accuracy.inputs import ChoiceQuestion, as_questions
 from barista_bench.metrics.choice_accuracy.scoring import compute_metrics, question_sums, tables
 from barista_bench.scene_graph import Segment, VideoGraph

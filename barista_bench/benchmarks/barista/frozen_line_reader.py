@@ -40,9 +40,9 @@ from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, Tempor
 from barista_bench.benchmarks.kinds.box_answers import FrameSize
 from barista_bench.benchmarks.kinds.frames import FrameMetadata
 from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.core.example import GridBox, Int64, field_types
+from barista_bench.core.example import Example, Fields, GridBox, Int64, Json, field_types
 from barista_bench.core.frozen_lines import FrozenLine, NonEmptyText, ReleaseRoot, convert_record
-from barista_bench.core.task import Example, Fields, Json, Task
+from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneObject
 from barista_bench.scene_graph.domain import load_domain

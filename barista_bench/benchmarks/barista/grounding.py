@@ -50,11 +50,22 @@ from barista_bench.benchmarks.kinds.frames import Bools, FrameArrays, FrameMetad
 from barista_bench.benchmarks.parsing import refuse_unbounded, strip_fence
 from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
+from barista_bench.core.example import (
+    Evidence,
+    Example,
+    Fields,
+    GridBox,
+    Inputs,
+    Int64,
+    Json,
+    ParseError,
+    PixelBox,
+    Prediction,
+    Target,
+)
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
-from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED

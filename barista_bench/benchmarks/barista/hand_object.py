@@ -51,21 +51,11 @@ from barista_bench.benchmarks.kinds.box_answers import (
 from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Int64
+from barista_bench.core.display import AnswerFailure, Explanation, Overlay, OverlayKind
+from barista_bench.core.example import Evidence, Example, Fields, Int64, ParseError, Prediction, Scored
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import ImagePart, Prompt, object_schema
 from barista_bench.core.statistics import Floats, MicroF1, SumStatistics
-from barista_bench.core.task import (
-    AnswerFailure,
-    Example,
-    Explanation,
-    Fields,
-    Overlay,
-    OverlayKind,
-    ParseError,
-    Prediction,
-    Scored,
-)
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.metrics.interaction_f1.scoring import (
     IOU_THRESHOLD,

@@ -22,12 +22,17 @@ from barista_bench.benchmarks.kinds.box_answers import (
     usual_boxes,
 )
 from barista_bench.benchmarks.kinds.frames import FrameArrays
-from barista_bench.benchmarks.parsing import json_arrays, refuse_unbounded, released_array, strip_fence, whole_array
-from barista_bench.benchmarks.truncated import cut_array
+from barista_bench.benchmarks.parsing import (
+    cut_array,
+    json_arrays,
+    refuse_unbounded,
+    released_array,
+    strip_fence,
+    whole_array,
+)
 from barista_bench.core.boxes import GRID, BoxFormat, four_numbers
-from barista_bench.core.example import GridBox, PixelBox, Target, TypedFields
+from barista_bench.core.example import Example, Fields, GridBox, ParseError, PixelBox, Prediction, Target, TypedFields
 from barista_bench.core.remembering import remember
-from barista_bench.core.task import Example, Fields, ParseError, Prediction
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS

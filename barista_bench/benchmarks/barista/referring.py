@@ -39,12 +39,24 @@ from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, Te
 from barista_bench.benchmarks.lexical import after_label, is_said, most_typical_text
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Int64, PixelBox, SkippedExample, Target, TypedFields
-from barista_bench.core.failures import FailureKind
+from barista_bench.core.display import FailureKind, JudgedSample, Overlay
+from barista_bench.core.example import (
+    Evidence,
+    Example,
+    Fields,
+    Inputs,
+    Int64,
+    ParseError,
+    PixelBox,
+    Prediction,
+    SkippedExample,
+    Target,
+    TypedFields,
+    evidence_objects,
+)
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
-from barista_bench.core.task import Example, Fields, JudgedSample, Overlay, ParseError, Prediction, evidence_objects
 from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.domain import Domain, domain_vocabulary
 from barista_bench.scene_graph.video_graph import UNNAMED

@@ -1,4 +1,18 @@
-"""Questions about relations, the readers of answers under either protocol, and priors."""
+"""Read and score answers about relations, under either protocol. The columns of a question and priors are here too.
+
+The text of an answer gets to a metric of `results.json` through four files:
+
+1. `read_released`, or `read_by_paper` with `protocol="paper"`, here, reads the relations. `benchmarks/parsing.py` finds
+   the JSON lists in the text.
+2. `relation_statistics`, here, matches them with the reference: exact multisets of (source, target, relation type,
+   value), without regard to case and outer white space. With `protocol="paper"`, any run of white space within a text
+   equals one space.
+3. `metrics/tuple_f1/scoring.py` counts the matches of each sample (`example_sums`), and computes `micro_f1` and other
+   metrics (`compute_metrics`) from the sums over samples, which `SumStatistics` adds up.
+4. `runs/score/samples.py` calls step 1 for each record of the log (`read_sample`, by `Relations.parse`), and step 2 for
+   the samples of each repetition (`counted_samples`, by `Relations.statistics`). `run_metrics` gives the mean over
+   repetitions and its interval, which `score` writes as `metrics.micro_f1`.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +29,7 @@ from msgspec.structs import astuple
 
 from barista_bench.benchmarks.parsing import (
     NOTHING_READ,
+    cut_array,
     integer,
     is_text,
     json_arrays,
@@ -23,12 +38,29 @@ from barista_bench.benchmarks.parsing import (
     strip_fence,
     whole_array,
 )
-from barista_bench.benchmarks.truncated import cut_array
-from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields
-from barista_bench.core.failures import FailureKind
+from barista_bench.core.display import FailureKind
+from barista_bench.core.example import (
+    Example,
+    Fields,
+    Inputs,
+    Json,
+    ParseError,
+    PixelBox,
+    Prediction,
+    Scored,
+    Target,
+    TypedFields,
+)
 from barista_bench.core.remembering import remember
-from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
-from barista_bench.metrics.tuple_f1.scoring import RelationTuple
+from barista_bench.core.statistics import SumStatistics
+from barista_bench.metrics.tuple_f1.scoring import (
+    GroupsOf,
+    RelationTuple,
+    compute_metrics,
+    example_sums,
+    normalise,
+    tables,
+)
 from barista_bench.scene_graph import Instance, Rle, VideoGraph
 
 Cell = tuple[str, str, str, str]
@@ -249,8 +281,7 @@ def read_released(text: str) -> Prediction | ParseError:
        Invalid entries are dropped and counted (`Prediction.dropped`).
     6. An infinite number or too deep nesting makes the answer unreadable.
 
-    Steps 2 to 4 are in `benchmarks/parsing.py`, which also limits the work. `Relations` (`relations.py`) calls this
-    function unless its protocol is `paper`, and then matches without regard to case and outer white space.
+    Steps 2 to 4 are in `benchmarks/parsing.py`, which also limits the work.
     """
     body = strip_fence(text, plain_tag=True)
     return _first_answer(released_array(body), json_arrays(body, nested=True), _released_relation) or _NO_LIST
@@ -307,3 +338,47 @@ def _released_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
 def _as_text(value: object) -> str:
     """Return the text that `str` writes. Surrogate halves are escaped, because no file can hold them."""
     return sys.intern(str(value).encode("utf-8", "backslashreplace").decode())  # many answers share a few texts
+
+
+def relation_statistics(samples: Sequence[Scored], follows_paper: bool) -> SumStatistics:
+    """Return the statistics. Precision, recall and F1 of a sample cover only its frame."""
+    # The release's scores by relation type leave out the true relations of unanswered examples.
+    groups_of: GroupsOf = "all" if follows_paper else "answered"
+    rows = [
+        example_sums(
+            answered_relations(s.prediction, follows_paper) if s.prediction else None,
+            true_relations(s.example, follows_paper),
+            groups_of=groups_of,
+        )
+        for s in samples
+    ]
+    names = {f"micro_{name}": name for name in ("precision", "recall", "f1")}
+    return SumStatistics(rows, compute_metrics, sample_scores=names, tables=tables)
+
+
+def answered_relations(prediction: Prediction, follows_paper: bool) -> Counter[RelationTuple]:
+    """Return the relations of an answer in the form in which they are matched."""
+    return _multiset(RelationSet.read(prediction.value), follows_paper)
+
+
+@remember
+def true_relations(example: Example, follows_paper: bool) -> Counter[RelationTuple]:
+    """Return the relations of the reference in the form in which they are matched."""
+    return _multiset(RelationSet.of(example), follows_paper)
+
+
+def _multiset(relations: RelationSet, follows_paper: bool) -> Counter[RelationTuple]:
+    return Counter(
+        RelationTuple(
+            item.source_id,
+            item.target_id,
+            _normalised_text(item.relation_type, follows_paper),
+            _normalised_text(item.value, follows_paper),
+        )
+        for item in relations.relations
+    )
+
+
+@lru_cache(4096)  # answers repeat a few words
+def _normalised_text(text: str, follows_paper: bool) -> str:
+    return normalise(" ".join(text.split()) if follows_paper else text)

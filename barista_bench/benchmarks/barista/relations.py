@@ -1,8 +1,7 @@
 """Relation extraction (paper, sections 4.2.2 and A.3.2; released rules, docs/upstream/barista.md).
 
-The model sees a frame without and with a set-of-mark overlay, and lists every relation between the marked objects. The
-score is based on exact multiset matching of (source, target, relation type, value). Matching ignores case and outer
-white space. With `protocol="paper"`, any run of white space within a text equals one space.
+The model sees a frame without and with a set-of-mark overlay, and lists every relation between the marked objects.
+`relation_answers.py` reads and scores answers.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import permutations
 from typing import Annotated
 
@@ -29,6 +27,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
     RelationInputs,
     RelationSet,
     VocabularyEntry,
+    answered_relations,
     likely_relations,
     mark_order,
     marked_categories,
@@ -36,37 +35,32 @@ from barista_bench.benchmarks.barista.relation_answers import (
     read_by_paper,
     read_released,
     relation_failures,
+    relation_statistics,
+    true_relations,
     vocabulary_entries,
 )
 from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling, frame_metadata
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Int64, graph_facts
+from barista_bench.core.display import AnswerFailure, Explanation, Overlay
+from barista_bench.core.example import (
+    Evidence,
+    Example,
+    Fields,
+    Int64,
+    Json,
+    ParseError,
+    Prediction,
+    Scored,
+    graph_facts,
+)
 from barista_bench.core.options import Fraction, packaged_protocol
 from barista_bench.core.prompt import Prompt, object_schema
 from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import MicroF1, SumStatistics
-from barista_bench.core.task import (
-    AnswerFailure,
-    Example,
-    Explanation,
-    Fields,
-    Json,
-    Overlay,
-    ParseError,
-    Prediction,
-    Scored,
-)
 from barista_bench.errors import DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
-from barista_bench.metrics.tuple_f1.scoring import (
-    GroupsOf,
-    RelationTuple,
-    compute_metrics,
-    example_sums,
-    normalise,
-    tables,
-)
+from barista_bench.metrics.tuple_f1.scoring import RelationTuple
 from barista_bench.scene_graph import Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems
 from barista_bench.scene_graph.video_graph import HANDS
@@ -169,18 +163,7 @@ class Relations(GraphTask[RelationsSampling]):
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Return the statistics. Precision, recall and F1 of a sample cover only its frame."""
-        # The release's scores by relation type leave out the true relations of unanswered examples.
-        groups_of: GroupsOf = "all" if self.follows_paper else "answered"
-        rows = [
-            example_sums(
-                self._answered_relations(s.prediction) if s.prediction else None,
-                _true_relations(s.example, self.follows_paper),
-                groups_of=groups_of,
-            )
-            for s in samples
-        ]
-        names = {f"micro_{name}": name for name in ("precision", "recall", "f1")}
-        return SumStatistics(rows, compute_metrics, sample_scores=names, tables=tables)
+        return relation_statistics(samples, self.follows_paper)
 
     def facets(self, example: Example) -> Fields:
         reference = RelationSet.of(example).relations
@@ -194,7 +177,7 @@ class Relations(GraphTask[RelationsSampling]):
         """Return failures of the true and answered relations that remain unmatched."""
         ids, hands = _marked_ids_and_hands(example)
         kinds = relation_failures(
-            _true_relations(example, self.follows_paper), self._answered_relations(prediction), hands
+            true_relations(example, self.follows_paper), answered_relations(prediction, self.follows_paper), hands
         )
         return (AnswerFailure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
 
@@ -208,8 +191,8 @@ class Relations(GraphTask[RelationsSampling]):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item.mark: item.category for item in _objects(example)}
-        reference = _true_relations(example, self.follows_paper)
-        answered = self._answered_relations(prediction) if prediction else Counter()
+        reference = true_relations(example, self.follows_paper)
+        answered = answered_relations(prediction, self.follows_paper) if prediction else Counter()
         groups = (reference & answered, reference - answered, answered - reference)
         return Explanation.of(
             *([_sentence(relation, names) for relation in sorted(group.elements())] for group in groups)
@@ -277,36 +260,6 @@ class Relations(GraphTask[RelationsSampling]):
     @property
     def counts_provider_errors(self) -> bool:
         return not self.follows_paper
-
-    def _answered_relations(self, prediction: Prediction) -> Counter[RelationTuple]:
-        return _multiset(RelationSet.read(prediction.value), self.follows_paper)
-
-
-@remember
-def _true_relations(example: Example, follows_paper: bool) -> Counter[RelationTuple]:
-    return _multiset(RelationSet.of(example), follows_paper)
-
-
-def _multiset(relations: RelationSet, follows_paper: bool) -> Counter[RelationTuple]:
-    """Return the relations to match.
-
-    The metric ignores case and outer white space. Under the paper's protocol, inner white space is normalised here
-    (A.3.2).
-    """
-    return Counter(
-        RelationTuple(
-            item.source_id,
-            item.target_id,
-            _normalised_text(item.relation_type, follows_paper),
-            _normalised_text(item.value, follows_paper),
-        )
-        for item in relations.relations
-    )
-
-
-@lru_cache(4096)  # answers repeat a few words
-def _normalised_text(text: str, follows_paper: bool) -> str:
-    return normalise(" ".join(text.split()) if follows_paper else text)
 
 
 @remember

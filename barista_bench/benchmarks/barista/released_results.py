@@ -20,8 +20,9 @@ from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.benchmarks.kinds.box_answers import frame_size, read_pixels, reference_scale
 from barista_bench.core.boxes import BoxFormat, as_xyxy, write_box
+from barista_bench.core.example import Example, Fields, Json, Prediction, Scored
 from barista_bench.core.statistics import sum_in_order
-from barista_bench.core.task import Example, Fields, Json, Prediction, Scored, Task
+from barista_bench.core.task import Task
 from barista_bench.metrics.interaction_f1.scoring import frame_sums, pool
 from barista_bench.metrics.mean_ap.accumulate import STATISTICS
 from barista_bench.metrics.mean_ap.scoring import summarise

@@ -19,8 +19,8 @@ from barista_bench.benchmarks.barista.referring import ReferringEvidence, Referr
 from barista_bench.benchmarks.barista.relation_answers import RelationInputs, RelationSet
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, TemporalMetadata, TemporalTarget
 from barista_bench.benchmarks.kinds.box_answers import FrameSize
+from barista_bench.core.example import Example, Fields, Json
 from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example, Fields, Json
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph.release import VIDEO_FILE
 

@@ -40,11 +40,23 @@ from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, Te
 from barista_bench.benchmarks.lexical import after_label, after_last, content_words, most_typical_text, word_overlap
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target
+from barista_bench.core.display import JudgedSample
+from barista_bench.core.example import (
+    Evidence,
+    Example,
+    Fields,
+    FrameRef,
+    Inputs,
+    Int64,
+    Json,
+    ParseError,
+    Prediction,
+    SkippedExample,
+    Target,
+)
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
-from barista_bench.core.task import Example, Fields, FrameRef, Json, JudgedSample, ParseError, Prediction
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import domain_vocabulary

@@ -1,28 +1,11 @@
 """EgoCoT-Bench (arXiv 2605.19559): is the right answer right for the right reason?"""
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.benchmarks.egocot.cot import Cot as Cot
-from barista_bench.benchmarks.egocot.evidence import (
-    EvidenceBase as EvidenceBase,
-    annotated_evidence as annotated_evidence,
-    graph_evidence as graph_evidence,
-)
-from barista_bench.benchmarks.egocot.evidence_check import (
-    ClaimFinding as ClaimFinding,
-    RationaleCheck as RationaleCheck,
-    check_rationale as check_rationale,
-)
+from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.paper_tables import paper_tables, set_tables
-from barista_bench.benchmarks.egocot.question_evidence import question_evidence as question_evidence
 from barista_bench.benchmarks.egocot.records import media_file
-from barista_bench.benchmarks.egocot.release import EgocotRelease as EgocotRelease, open_release as open_release
-from barista_bench.benchmarks.egocot.submission import (
-    SubmissionLine as SubmissionLine,
-    read_submission as read_submission,
-    recorded_submissions,
-    submission_lines as submission_lines,
-    write_submission,
-)
+from barista_bench.benchmarks.egocot.release import open_release
+from barista_bench.benchmarks.egocot.submission import recorded_submissions, submission_lines, write_submission
 
 BENCHMARK = Benchmark(
     name="egocot",

@@ -23,8 +23,8 @@ import numpy as np
 from barista_bench.benchmarks.egocot.claims import KINDS
 from barista_bench.benchmarks.egocot.evidence_check import VERDICTS, RationaleCheck
 from barista_bench.benchmarks.egocot.items import GROUPS, SUBTASKS
+from barista_bench.core.example import Json
 from barista_bench.core.statistics import Floats, Metrics, Row, Sums, SumStatistics, fraction
-from barista_bench.core.task import Json
 
 FRACTIONS: Mapping[str, tuple[str, str]] = {
     "accuracy": ("right", "n"),

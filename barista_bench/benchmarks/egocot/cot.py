@@ -43,26 +43,22 @@ from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, Lettere
 from barista_bench.benchmarks.lexical import word_overlap
 from barista_bench.core.boxes import BoxFormat, as_xyxy
 from barista_bench.core.deriving import Release, ReleaseTask
-from barista_bench.core.example import SkippedExample
-from barista_bench.core.failures import FailureKind
+from barista_bench.core.display import AnswerFailure, Explanation, FailureKind, Overlay, Rationale
+from barista_bench.core.example import (
+    Example,
+    Fields,
+    FrameRef,
+    ParseError,
+    Prediction,
+    Scored,
+    SkippedExample,
+    evidence_objects,
+)
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.options import Count, Rate, Sampling
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import Row
-from barista_bench.core.task import (
-    AnswerFailure,
-    Example,
-    Explanation,
-    Fields,
-    FrameRef,
-    Overlay,
-    ParseError,
-    Prediction,
-    Rationale,
-    Scored,
-    evidence_objects,
-)
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import at_rate, evenly_spaced
 from barista_bench.media.video.readers import VideoFacts, video_facts

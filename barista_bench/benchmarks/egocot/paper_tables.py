@@ -13,6 +13,7 @@ from typing import NamedTuple
 from barista_bench.benchmarks.egocot.claim_statistics import CLAIM_METRICS
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import GROUP_SUBTASKS, GROUPS, SUBTASKS, CotMetadata
+from barista_bench.core.example import Example, Scored
 from barista_bench.core.model_samples import (
     ModelSamples,
     RepetitionsByModel,
@@ -20,7 +21,6 @@ from barista_bench.core.model_samples import (
     means_of_repetitions,
     sample_name,
 )
-from barista_bench.core.task import Example, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
 from barista_bench.tables import Table, Value, chart

@@ -22,7 +22,7 @@ from barista_bench.benchmarks.egocot.cot import Cot, example_of
 from barista_bench.benchmarks.egocot.items import CotAnswer, CotInputs
 from barista_bench.benchmarks.egocot.release import EgocotRelease, open_release
 from barista_bench.benchmarks.release_records import MAX_JSON
-from barista_bench.core.task import Scored
+from barista_bench.core.example import Scored
 from barista_bench.errors import DataError
 from barista_bench.files.reading import first_complaint, read_bounded_text
 from barista_bench.files.text_out import make_printable

@@ -17,11 +17,11 @@ from barista_bench.benchmarks.barista.activity import named_activities
 from barista_bench.benchmarks.lexical import content_words
 from barista_bench.benchmarks.name_matching import NameMatcher, matching_options
 from barista_bench.core.deriving import GraphTask, Vocabulary
-from barista_bench.core.example import Target, TypedFields, evidence_objects
+from barista_bench.core.display import AnswerFailure, Explanation
+from barista_bench.core.example import Example, Fields, Prediction, Scored, Target, TypedFields, evidence_objects
 from barista_bench.core.options import Option, SamplingT
 from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import SumStatistics, mean_statistics
-from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Prediction, Scored
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import load_domain
 

@@ -29,10 +29,19 @@ from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.parsing import is_text, last_array
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample
+from barista_bench.core.example import (
+    Evidence,
+    Example,
+    Fields,
+    FrameRef,
+    Inputs,
+    Int64,
+    ParseError,
+    Prediction,
+    SkippedExample,
+)
 from barista_bench.core.options import Count, Sampling, Seconds
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Example, Fields, FrameRef, ParseError, Prediction
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
 

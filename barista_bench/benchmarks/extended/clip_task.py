@@ -9,8 +9,7 @@ from typing import TypeVar
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes, clip_span, clips
 from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, frame_metadata
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, SkippedExample, Target
-from barista_bench.core.task import Example, FrameRef
+from barista_bench.core.example import Evidence, Example, FrameRef, Inputs, SkippedExample, Target
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
 

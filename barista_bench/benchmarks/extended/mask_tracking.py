@@ -46,24 +46,25 @@ from barista_bench.benchmarks.kinds.masks import (
 from barista_bench.benchmarks.parsing import NOTHING_READ, integer
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields, content_seed
-from barista_bench.core.failures import FailureKind
+from barista_bench.core.display import Explanation, FailureKind, Overlay, OverlayKind, Verdict
+from barista_bench.core.example import (
+    Evidence,
+    Example,
+    Fields,
+    Inputs,
+    Int64,
+    ParseError,
+    Prediction,
+    Scored,
+    Target,
+    TypedFields,
+    content_seed,
+)
 from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.options import Count
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import Metrics, Row, Sums, SumStatistics, fraction
-from barista_bench.core.task import (
-    Example,
-    Explanation,
-    Fields,
-    Overlay,
-    OverlayKind,
-    ParseError,
-    Prediction,
-    Scored,
-    Verdict,
-)
 from barista_bench.errors import DataError
 from barista_bench.metrics.tracking.scoring import ALPHAS, SUMMED, compute_metrics as tracking_metrics, sequence_counts
 from barista_bench.scene_graph import Rle, VideoGraph

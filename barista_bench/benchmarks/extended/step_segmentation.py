@@ -22,12 +22,26 @@ from barista_bench.benchmarks.kinds.spans import read_seconds, timed_frames
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, NOTHING_READ, last_array, rows_schema
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target, TypedFields
+from barista_bench.core.display import Explanation
+from barista_bench.core.example import (
+    Evidence,
+    Example,
+    Fields,
+    FrameRef,
+    Inputs,
+    Int64,
+    Json,
+    ParseError,
+    Prediction,
+    Scored,
+    SkippedExample,
+    Target,
+    TypedFields,
+)
 from barista_bench.core.options import Count, Sampling, Seconds
 from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import SumStatistics
-from barista_bench.core.task import Example, Explanation, Fields, FrameRef, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.metrics.temporal_segmentation.scoring import (

@@ -26,12 +26,24 @@ from barista_bench.benchmarks.kinds.frames import Bools, FrameArrays
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, integer, is_text, last_array, rows_schema
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Vocabulary
-from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields
+from barista_bench.core.display import AnswerFailure, Explanation
+from barista_bench.core.example import (
+    Evidence,
+    Example,
+    Fields,
+    Inputs,
+    Int64,
+    Json,
+    ParseError,
+    Prediction,
+    Scored,
+    Target,
+    TypedFields,
+)
 from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import SumStatistics
-from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
 from barista_bench.metrics.temporal_relations.scoring import (
     TimedRelation,

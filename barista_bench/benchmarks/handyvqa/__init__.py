@@ -3,18 +3,11 @@ masks.
 """
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.benchmarks.handyvqa.choice_tasks import (
-    Action as Action,
-    Location as Location,
-    Objects as Objects,
-    Parts as Parts,
-    Process as Process,
-    State as State,
-)
+from barista_bench.benchmarks.handyvqa.choice_tasks import Action, Location, Objects, Parts, Process, State
 from barista_bench.benchmarks.handyvqa.paper_tables import paper_tables, set_tables
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs
-from barista_bench.benchmarks.handyvqa.release import HandyvqaRelease as HandyvqaRelease, open_release as open_release
-from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects as RvosObjects, RvosParts as RvosParts
+from barista_bench.benchmarks.handyvqa.release import open_release
+from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts
 
 BENCHMARK = Benchmark(
     name="handyvqa",

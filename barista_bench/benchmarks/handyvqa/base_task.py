@@ -20,9 +20,17 @@ from barista_bench.benchmarks.handyvqa.release import (
 from barista_bench.benchmarks.kinds.masks import reduced_size
 from barista_bench.benchmarks.release_records import NO_GRAPH, GraphColumns
 from barista_bench.core.deriving import Release, ReleaseTask
-from barista_bench.core.example import Inputs, Int64, Metadata, SkippedExample, Target, TracedEvidence
+from barista_bench.core.example import (
+    Example,
+    FrameRef,
+    Inputs,
+    Int64,
+    Metadata,
+    SkippedExample,
+    Target,
+    TracedEvidence,
+)
 from barista_bench.core.options import EvenSampling, Option
-from barista_bench.core.task import Example, FrameRef
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.paths import confine
 from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame

@@ -35,11 +35,10 @@ from barista_bench.benchmarks.handyvqa.letters import (
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
 from barista_bench.benchmarks.kinds.choice import ChoiceTask
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Inputs, Target
+from barista_bench.core.example import Example, Fields, Inputs, ParseError, Prediction, Scored, Target
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Floats, Metrics, Row, SampleStatistics, Sums, SumStatistics, fraction
-from barista_bench.core.task import Example, Fields, ParseError, Prediction, Scored
 from barista_bench.metrics.choice_accuracy.multiple import resampled_average_precision
 
 

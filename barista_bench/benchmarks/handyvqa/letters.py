@@ -21,9 +21,8 @@ from string import ascii_uppercase
 from barista_bench.benchmarks.kinds.choice import NO_CHOICE
 from barista_bench.benchmarks.kinds.choice_reading import read_choices
 from barista_bench.benchmarks.parsing import MAX_ANSWER
-from barista_bench.core.example import TypedFields, read_scores
+from barista_bench.core.example import ParseError, Prediction, TypedFields, read_scores
 from barista_bench.core.options import Option
-from barista_bench.core.task import ParseError, Prediction
 from barista_bench.metrics.choice_accuracy.inputs import handyvqa_letters
 
 RELEASED, PLAIN = "released", "plain"

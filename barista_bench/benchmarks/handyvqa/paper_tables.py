@@ -24,10 +24,10 @@ from barista_bench.benchmarks.handyvqa.choice_tasks import OptionsInputs, RightO
 from barista_bench.benchmarks.handyvqa.release import MCQ_CATEGORIES, RVOS_CATEGORIES
 from barista_bench.benchmarks.handyvqa.segmentation import SegmentationTarget
 from barista_bench.benchmarks.kinds.masks import frame_masks
+from barista_bench.core.example import Example
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.options import OptionValue
 from barista_bench.core.resampling import ResampledRepetition, metric_interval, metrics_of_units
-from barista_bench.core.task import Example
 from barista_bench.scene_graph import Rle, decode_mask
 from barista_bench.tables import RangedScore, Table, Value, chart, words
 

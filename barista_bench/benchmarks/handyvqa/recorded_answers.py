@@ -41,7 +41,7 @@ from barista_bench.benchmarks.handyvqa.records import (
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion, QuestionClip, checked_questions, read_records
 from barista_bench.benchmarks.handyvqa.segmentation import MASK_TASKS, SegmentationTask
 from barista_bench.benchmarks.kinds.masks import FrameMask, write_masks
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confine
 from barista_bench.media.video.frame_folder import check_size

@@ -44,23 +44,11 @@ from barista_bench.benchmarks.kinds.masks import (
     write_masks,
 )
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Inputs, Target
-from barista_bench.core.failures import FailureKind
+from barista_bench.core.display import AnswerFailure, Explanation, FailureKind, Overlay, OverlayKind
+from barista_bench.core.example import Example, Fields, Inputs, ParseError, Prediction, Scored, Target, evidence_objects
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import Prompt, PromptTexts
 from barista_bench.core.statistics import Metrics, Row, Sums, SumStatistics, fraction
-from barista_bench.core.task import (
-    AnswerFailure,
-    Example,
-    Explanation,
-    Fields,
-    Overlay,
-    OverlayKind,
-    ParseError,
-    Prediction,
-    Scored,
-    evidence_objects,
-)
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph.release import PixelCount
 

@@ -17,9 +17,9 @@ from typing import TypeVar, cast
 import numpy as np
 
 from barista_bench.core.boxes import BOX_ORDERS, GRID, BoxFormat, as_xyxy, from_grid, read_box, to_grid, write_box
-from barista_bench.core.example import Inputs
+from barista_bench.core.display import AnswerFailure
+from barista_bench.core.example import Fields, Inputs
 from barista_bench.core.prompt import PromptTexts
-from barista_bench.core.task import AnswerFailure, Fields
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.metrics.interaction_f1.scoring import box_iou
 

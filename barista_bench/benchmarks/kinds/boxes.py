@@ -28,24 +28,23 @@ from barista_bench.benchmarks.kinds.box_answers import (
     read_pixels,
     write_grid,
 )
-from barista_bench.benchmarks.parsing import NOTHING_READ, strip_fence
-from barista_bench.benchmarks.truncated import cut_object
+from barista_bench.benchmarks.parsing import NOTHING_READ, cut_object, strip_fence
 from barista_bench.core.boxes import BoxFormat, as_xyxy, four_numbers, write_box
-from barista_bench.core.example import Inputs, PixelBox, TypedFields
-from barista_bench.core.prompt import object_schema
-from barista_bench.core.statistics import Floats, Metrics, SampleStatistics
-from barista_bench.core.task import (
-    AnswerFailure,
+from barista_bench.core.display import AnswerFailure, Explanation, Overlay
+from barista_bench.core.example import (
     Example,
-    Explanation,
     Fields,
-    Overlay,
+    Inputs,
     ParseError,
+    PixelBox,
     Prediction,
     Scored,
-    Task,
+    TypedFields,
     evidence_objects,
 )
+from barista_bench.core.prompt import object_schema
+from barista_bench.core.statistics import Floats, Metrics, SampleStatistics
+from barista_bench.core.task import Task
 from barista_bench.files.reading import json_value
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.metrics.mean_ap.inputs import RawImage

@@ -17,23 +17,25 @@ from typing import ClassVar, Literal, cast
 
 from barista_bench.benchmarks.kinds.choice_reading import read_choices
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
-from barista_bench.core.option_order import NAME, ORDER
-from barista_bench.core.options import Option
-from barista_bench.core.prompt import Prompt
-from barista_bench.core.statistics import MicroF1, SampleStatistics, mean_statistics
-from barista_bench.core.task import (
-    AnswerFailure,
+from barista_bench.core.display import AnswerFailure, Explanation
+from barista_bench.core.example import (
     Example,
-    Explanation,
     Fields,
+    Inputs,
     Json,
     ParseError,
     Prediction,
     Scored,
-    Task,
+    Target,
+    TypedFields,
     evidence_objects,
+    read_scores,
 )
+from barista_bench.core.option_order import NAME, ORDER
+from barista_bench.core.options import Option
+from barista_bench.core.prompt import Prompt
+from barista_bench.core.statistics import MicroF1, SampleStatistics, mean_statistics
+from barista_bench.core.task import Task
 
 NO_CHOICE = ParseError("it names none of the choices, or several")
 

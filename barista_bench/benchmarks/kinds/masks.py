@@ -22,9 +22,9 @@ from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
 from barista_bench.benchmarks.parsing import NOTHING_READ, integer, last_array, strip_fence
-from barista_bench.core.example import TypedFields
+from barista_bench.core.display import Explanation, Verdict
+from barista_bench.core.example import Fields, ParseError, Prediction, TypedFields
 from barista_bench.core.prompt import object_schema
-from barista_bench.core.task import Explanation, Fields, ParseError, Prediction, Verdict
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask
 from barista_bench.scene_graph.masks import mask_boxes, run_problems

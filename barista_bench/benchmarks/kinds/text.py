@@ -14,10 +14,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, unexpected_words, word_overlap
 from barista_bench.core.deriving import GraphTask
-from barista_bench.core.failures import FailureKind
+from barista_bench.core.display import AnswerFailure, Explanation, FailureKind
+from barista_bench.core.example import Example, Prediction, Scored
 from barista_bench.core.options import SamplingT
 from barista_bench.core.statistics import Metrics, Row, Sums, SumStatistics, fraction
-from barista_bench.core.task import AnswerFailure, Example, Explanation, Prediction, Scored
 
 METRICS = {"lexical_f1": "f1", "lexical_precision": "precision", "lexical_recall": "recall"}
 """Maps each score to the field of `Overlap` whose mean it is."""

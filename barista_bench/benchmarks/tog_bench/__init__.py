@@ -5,7 +5,7 @@ places.
 from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.tog_bench.paper_tables import paper_tables, set_tables
 from barista_bench.benchmarks.tog_bench.release import open_release, video_file
-from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG as TSTVG
+from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
 
 BENCHMARK = Benchmark(
     name="tog_bench",

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 
 from barista_bench.benchmarks.kinds.spans import MAX_INTERVALS, MAX_NESTED, first_given, is_span, read_spans, read_time
 from barista_bench.benchmarks.name_matching import plain_name
-from barista_bench.benchmarks.parsing import MAX_ANSWER, NOTHING_READ, is_text, json_objects, strip_fence
+from barista_bench.benchmarks.parsing import MAX_ANSWER, NOTHING_READ, cut_object, is_text, json_objects, strip_fence
 from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects
 from barista_bench.benchmarks.tog_bench.release import MAX_OBJECTS
-from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.core.boxes import BoxFormat, Xyxy, four_numbers, read_box
-from barista_bench.core.task import ParseError, Prediction
+from barista_bench.core.example import ParseError, Prediction
 
 NAMES = ("explicit_object", "implicit_object")
 TEMPORAL, SPATIAL = "temporal_grounding", "spatial_tracking"

@@ -18,8 +18,8 @@ from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObje
 from barista_bench.benchmarks.tog_bench.scores import ScoringRules, box_track, shown_times, synonym_groups, true_objects
 from barista_bench.core.boxes import BoxFormat, Xyxy, as_xyxy, write_box
 from barista_bench.core.deriving import ReleaseTask
+from barista_bench.core.example import Example, Fields
 from barista_bench.core.prompt import object_schema
-from barista_bench.core.task import Example, Fields
 
 _COMMA = re.compile(r"[\s,;]+")
 

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from barista_bench.benchmarks.tog_bench.columns import InstructionMetadata
 from barista_bench.benchmarks.tog_bench.scores import count_group, group_order, statistics_of, true_objects
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
+from barista_bench.core.example import Example, Scored
 from barista_bench.core.model_samples import ModelSamples, RepetitionsByModel, mean_of_repetitions, means_of_repetitions
-from barista_bench.core.task import Example, Scored
 from barista_bench.tables import Table, Value, chart
 
 LEVELS = ("m_tIoU", "R1@0.3", "R1@0.5", "R1@0.7", "m_vIoU", "AP@0.3", "AP@0.5", "AP@0.7")

@@ -29,8 +29,8 @@ from barista_bench.benchmarks.tog_bench.columns import (
     RequiredObjects,
 )
 from barista_bench.core.boxes import Xyxy, as_xyxy
+from barista_bench.core.example import Example, Json, Prediction, Scored
 from barista_bench.core.statistics import Floats, Metrics, Sums, SumStatistics, fraction
-from barista_bench.core.task import Example, Json, Prediction, Scored
 from barista_bench.files.reading import packaged_data
 from barista_bench.metrics.spatio_temporal_grounding import (
     MEASURES,

@@ -53,21 +53,19 @@ from barista_bench.benchmarks.tog_bench.scores import (
 )
 from barista_bench.core.boxes import BoxFormat, Xyxy, as_xyxy, box_names, describe_format
 from barista_bench.core.deriving import Release
-from barista_bench.core.example import SkippedExample
-from barista_bench.core.options import Option
-from barista_bench.core.prompt import Prompt, TextPart
-from barista_bench.core.task import (
-    AnswerFailure,
+from barista_bench.core.display import AnswerFailure, Explanation, Overlay
+from barista_bench.core.example import (
     Example,
-    Explanation,
     Fields,
     FrameRef,
-    Overlay,
     ParseError,
     Prediction,
     Scored,
+    SkippedExample,
     evidence_objects,
 )
+from barista_bench.core.options import Option
+from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import at_rate, evenly_spaced
 from barista_bench.media.video.readers import VideoFacts, video_facts

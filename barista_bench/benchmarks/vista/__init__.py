@@ -1,18 +1,9 @@
 """ViSTa (arXiv 2411.13211): models match videos with descriptions of sequences of actions."""
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.benchmarks.vista.matching import (
-    All as All,
-    Minecraft as Minecraft,
-    RealWorld as RealWorld,
-    VirtualHome as VirtualHome,
-)
+from barista_bench.benchmarks.vista.matching import All, Minecraft, RealWorld, VirtualHome
 from barista_bench.benchmarks.vista.paper_tables import paper_tables
-from barista_bench.benchmarks.vista.release import (
-    VistaRelease as VistaRelease,
-    count_content as count_content,
-    open_release as open_release,
-)
+from barista_bench.benchmarks.vista.release import open_release
 
 TASKS = (VirtualHome, RealWorld, Minecraft, All)
 """The environments in the order of the paper, and all of them together."""

@@ -17,8 +17,17 @@ import re
 from collections.abc import Sequence
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
-from barista_bench.core.example import Inputs, Int64, Metadata, Target, TracedEvidence, TypedFields, read_scores
-from barista_bench.core.task import ParseError, Prediction
+from barista_bench.core.example import (
+    Inputs,
+    Int64,
+    Metadata,
+    ParseError,
+    Prediction,
+    Target,
+    TracedEvidence,
+    TypedFields,
+    read_scores,
+)
 
 
 class MatchingInputs(Inputs):

@@ -41,22 +41,21 @@ from barista_bench.benchmarks.vista.release_files import LabelledVideo, ProblemS
 from barista_bench.benchmarks.vista.scoring import GROUPED_BY, MatchedSets
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Release, ReleaseTask
-from barista_bench.core.example import SkippedExample, read_scores
-from barista_bench.core.failures import FailureKind
-from barista_bench.core.options import EvenSampling, Option, OptionValue, packaged_protocol
-from barista_bench.core.prompt import Exchange, ImagePart, Prompt, PromptTexts, TextPart
-from barista_bench.core.prompt_files import packaged_prompts
-from barista_bench.core.task import (
-    AnswerFailure,
+from barista_bench.core.display import AnswerFailure, Explanation, FailureKind
+from barista_bench.core.example import (
     Example,
-    Explanation,
     Fields,
     FrameRef,
     ParseError,
     Prediction,
     Scored,
+    SkippedExample,
     evidence_objects,
+    read_scores,
 )
+from barista_bench.core.options import EvenSampling, Option, OptionValue, packaged_protocol
+from barista_bench.core.prompt import Exchange, ImagePart, Prompt, PromptTexts, TextPart
+from barista_bench.core.prompt_files import packaged_prompts
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.media.video import video_facts

@@ -23,8 +23,8 @@ from barista_bench.benchmarks.vista.columns import (
     MatchingMetadata,
     MatchingTarget,
 )
+from barista_bench.core.example import Json, Scored
 from barista_bench.core.statistics import Floats, Metrics, Row, SampleStatistics, Sums, SumStatistics, fraction
-from barista_bench.core.task import Json, Scored
 from barista_bench.metrics.sequence_matching.inputs import LabelledScores
 from barista_bench.metrics.sequence_matching.scoring import macro_f1, mean_with_interval, score_set
 

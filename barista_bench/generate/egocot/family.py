@@ -19,7 +19,7 @@ from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.core.task import Json
+from barista_bench.core.example import Json
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
 from barista_bench.generate.egocot.moments import DISTRACTORS, EgocotWords, ShownScene

@@ -14,12 +14,8 @@ frames for a file, the file is refused with a VideoError. Every backend reads a 
 like a video; see `frame_folder`.
 """
 
-from barista_bench.media.video.frame_reader import FrameIndexError as FrameIndexError, FrameReader as FrameReader
-from barista_bench.media.video.readers import (
-    BACKENDS as BACKENDS,
-    VideoFacts as VideoFacts,
-    close_readers as close_readers,
-    open_reader as open_reader,
-    read_frames as read_frames,
-    video_facts as video_facts,
-)
+from barista_bench.media.video.frame_reader import FrameIndexError, FrameReader
+from barista_bench.media.video.readers import BACKENDS, VideoFacts, close_readers, open_reader, read_frames, video_facts
+
+__all__ = ["BACKENDS", "FrameIndexError", "FrameReader", "VideoFacts", "close_readers", "open_reader", "read_frames"]
+__all__ += ["video_facts"]

@@ -24,10 +24,9 @@ from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.example import write_scores
 from barista_bench.core.settings import check_settings
 from barista_bench.files.checkpoints import loading_of, revision_of
-from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request, is_out_of_memory
 from barista_bench.models.dual_encoders.towers import Towers, load_towers
 from barista_bench.models.local.batching import checked_size
-from barista_bench.models.memory import is_out_of_memory
 from barista_bench.models.settings import CheckpointSettings
 
 if TYPE_CHECKING:

@@ -25,12 +25,19 @@ from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import on_device
 from barista_bench.files.text_out import first_line
 from barista_bench.models.answers import AnswerReader, GeneratedRow
-from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeat_answer
+from barista_bench.models.base import (
+    AnsweredRequest,
+    Completion,
+    Failure,
+    GenerationConfig,
+    Request,
+    is_out_of_memory,
+    repeat_answer,
+)
 from barista_bench.models.local import decoding
 from barista_bench.models.local.batch_check import BatchCheck, Steps, first_steps, largest_distance, tolerance_of
 from barista_bench.models.local.batching import BatchBudget, QueuedRequest
 from barista_bench.models.local.inputs import MODEL_ERRORS, Encoded, PromptEncoder
-from barista_bench.models.memory import is_out_of_memory
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher

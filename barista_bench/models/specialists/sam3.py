@@ -29,8 +29,7 @@ from PIL import Image
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError, ModelError, flag_of, require_extra
 from barista_bench.files.checkpoints import Pretrained, load_pretrained, loading_of, require_libraries, revision_of
-from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.memory import is_out_of_memory
+from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request, is_out_of_memory
 from barista_bench.models.specialists.sam3_masks import (
     Mask,
     images_to_segment,

@@ -20,9 +20,9 @@ from barista_bench.aids.views import Viewed, paint
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.kinds.boxes import answered_boxes
 from barista_bench.core.boxes import as_xyxy
-from barista_bench.core.example import evidence_objects
+from barista_bench.core.example import Example, evidence_objects
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.core.task import Example, Question
+from barista_bench.core.task import Question
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.loaded_example import LinkedMedia
 from barista_bench.data.shared_frames import FrameStore

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from barista_bench.core.example import Status
 from barista_bench.core.model_names import ABLATIONS
+from barista_bench.core.status import Status
 from barista_bench.errors import BudgetError, ModelError
 from barista_bench.models import AnsweredRequest, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
 from barista_bench.models.ablations import unwrap_ablations

@@ -17,11 +17,12 @@ import msgspec
 from PIL import Image
 from tqdm import tqdm
 
-from barista_bench.core.example import Status
+from barista_bench.core.example import Example
 from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.guarding import guard
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Example, Task
+from barista_bench.core.status import Status
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.data.loaded_example import Pictures
 from barista_bench.data.shared_frames import FrameStore, StageClock

@@ -14,11 +14,12 @@ from pathlib import Path
 from huggingface_hub.constants import HF_HOME
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
+from barista_bench.core.example import Example
 from barista_bench.core.guarding import Method, guard
 from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN, SCRIPTED
 from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.settings import part_of
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.core.training_videos import TrainingVideos, videos_digest
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
@@ -33,7 +34,6 @@ from barista_bench.models.settings import CheckpointSettings, TransformersSettin
 from barista_bench.runs.ask.config import ModelSettings
 from barista_bench.runs.log.inputs import sample_seeds
 
-DUAL_PREFIX = "dual:"
 log = logging.getLogger(__name__)
 
 TaskExamples = Sequence[tuple[Task, ExampleSet]]
@@ -46,10 +46,16 @@ class ModelKind:
     Args:
         load: makes the model from the settings, REST and the tasks. It raises ModelError or ConfigError.
         writes_text: whether the model writes free text. Only such models can judge and describe.
+        scores_choices: whether the model reads no prompt, and scores the texts of a question's choices.
+        reads_masks: whether the model can answer tasks that text does not answer (`Task.answered_by_text`).
+        needs_weights: whether `load` loads weights on this machine. A forecast does not load them.
     """
 
     load: Callable[[ModelSettings, str, TaskExamples], Model]
     writes_text: bool = True
+    scores_choices: bool = False
+    reads_masks: bool = False
+    needs_weights: bool = True
 
 
 def load_model(config: ModelSettings, tasks: TaskExamples) -> Model:
@@ -100,6 +106,12 @@ def model_kind(name: str) -> ModelKind:
     if not isinstance(kind, ModelKind):
         raise ConfigError(f"models: {name!r} is not a ModelKind. Fix: correct its entry point")
     return kind
+
+
+def kind_of(name: str) -> ModelKind | None:
+    """Return the kind of a model `NAME:REST`, under any ablations; None for scripted models and checkpoints."""
+    prefix, colon, _ = without_ablations(name).partition(":")
+    return model_kind(prefix) if colon and prefix in plugin_entries("models") else None
 
 
 def specialists() -> frozenset[str]:
@@ -177,18 +189,20 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
             texts.
     """
     prefix, _, rest = name.partition(":")
+    kind = kind_of(name)
+    scores_choices = kind is not None and kind.scores_choices
     if prefix in ABLATIONS and rest:
-        if prefix == "text_only" and without_ablations(rest).startswith(DUAL_PREFIX):
+        if prefix == "text_only" and scores_choices:
             raise ConfigError(f"{name} compares texts with no image. Fix: use another ablation, or none")
         check_fit(rest, task, examples)
         return
     _scripted_model(name, [(task, examples)])
-    if not task.answered_by_text and prefix not in (*SCRIPTED, "predictions"):
+    if not task.answered_by_text and name not in SCRIPTED and not (kind and kind.reads_masks):
         raise ConfigError(
             f"{task.benchmark}/{task.name} follows given masks, which {name} does not read. "
             "Fix: leave the task out, or write the model's masks to a file (docs/predictions.md): predictions:FILE"
         )
-    if name.startswith(DUAL_PREFIX) and len(examples) and not task.choices(examples.examples[0]):
+    if scores_choices and len(examples) and not task.choices(examples.examples[0]):
         raise ConfigError(
             f"{task.benchmark}/{task.name} gives no texts to choose from, which {name} would score. "
             "Fix: ask a model that generates"
@@ -327,10 +341,10 @@ def _load_dual(config: ModelSettings, name: str, tasks: TaskExamples) -> Model:
     return model
 
 
-SERVED = ModelKind(_load_served)
-DUAL = ModelKind(_load_dual, writes_text=False)
+SERVED = ModelKind(_load_served, needs_weights=False)
+DUAL = ModelKind(_load_dual, writes_text=False, scores_choices=True)
 SAM3 = ModelKind(_load_sam3, writes_text=False)
-PREDICTIONS = ModelKind(_load_predictions, writes_text=False)
+PREDICTIONS = ModelKind(_load_predictions, writes_text=False, reads_masks=True, needs_weights=False)
 
 
 def _load_checkpoint(config: ModelSettings) -> Model:

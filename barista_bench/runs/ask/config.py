@@ -40,8 +40,6 @@ from barista_bench.runs.decide.contest import Goal
 from barista_bench.runs.described import MAX_REPETITIONS
 from barista_bench.runs.score.stopping import GoalKind
 
-__all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "check_settings", "resolve_settings"]
-
 MAX_FILE = 2**20
 """Maximum bytes of a run file."""
 

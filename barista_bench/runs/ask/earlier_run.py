@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example
 from barista_bench.data.chosen import with_ids
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.described import SHORT

@@ -22,7 +22,7 @@ from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.checkpoints import is_on_this_machine
-from barista_bench.runs.ask.catalog import DUAL_PREFIX, check_fit, check_schemas, without_ablations
+from barista_bench.runs.ask.catalog import check_fit, check_schemas, kind_of
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.earlier_run import read_earlier_run
 from barista_bench.runs.ask.selection import chosen_tasks, is_chosen
@@ -102,11 +102,12 @@ def _warn_of_absent_checkpoints(task: Task) -> None:
 def open_questions(config: RunConfig) -> list[OpenedTask]:
     """Return the tasks like `open_tasks`, without a check that the model can answer them."""
     limit = None if is_chosen(config) else config.limit
+    kind = kind_of(config.model)
     planned_tasks = list(_plan_all_benchmarks(config) if config.benchmark == ALL else _plan_one_benchmark(config))
     options_of_each = task_options([planned.spec.kind for planned in planned_tasks], config.options)
     opened_tasks = []
     for (spec, data, folder, split), options in zip(planned_tasks, options_of_each, strict=True):
-        defaults = spec.kind.encoder_options if without_ablations(config.model).startswith(DUAL_PREFIX) else {}
+        defaults = spec.kind.encoder_options if kind and kind.scores_choices else {}
         task = spec.kind(_read_wording(config, spec), options={**defaults, **options})
         examples = open_examples(data, spec.benchmark.name, spec.name, split=split, root=config.root, limit=limit)
         task.refuse_others(examples.examples)

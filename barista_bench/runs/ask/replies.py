@@ -15,8 +15,9 @@ from typing import Any, Generic, TypeVar
 from PIL import Image
 from tqdm import tqdm
 
-from barista_bench.core.example import Status, content_seed
+from barista_bench.core.example import content_seed
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.status import Status
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
 from barista_bench.runs.ask.answers import Spending, answer_each, answer_fields, answer_status
 from barista_bench.runs.log.inputs import digest

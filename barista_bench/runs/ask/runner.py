@@ -12,6 +12,7 @@ from pathlib import Path
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import RUN, check_output_path
 from barista_bench.files.writing import name_full_disk
@@ -23,12 +24,13 @@ from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import (
     TaskExamples,
+    kind_of,
     load_model,
     refuse_mistyped,
     training_records,
     without_ablations,
 )
-from barista_bench.runs.ask.config import ModelSettings, RunConfig, check_settings
+from barista_bench.runs.ask.config import ModelSettings, RunConfig
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.ask.shots import fingerprinted, with_shots
@@ -298,8 +300,9 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
     tasks = {name: len(opened.examples) for name, opened in by_name.items()}
     in_steps = tuple(name for name, opened in by_name.items() if asks_in_steps(opened.task))
     is_served = "served:" in config.model
-    is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
-    if not is_light:  # a model without a checkpoint, under the same ablations, gets as many requests
+    kind = kind_of(config.model)
+    needs_weights = kind.needs_weights if kind else without_ablations(config.model) not in SCRIPTED
+    if needs_weights:  # a model without a checkpoint, under the same ablations, gets as many requests
         refuse_mistyped(without_ablations(config.model))
         ablations = [part for part in config.model.split(":")[:-1] if part in ABLATIONS]
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})

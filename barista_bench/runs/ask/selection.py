@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from barista_bench.core.example import Example, Status
+from barista_bench.core.example import Example
 from barista_bench.core.option_order import ROTATION_OF
+from barista_bench.core.status import Status
 from barista_bench.data.chosen import with_ids
 from barista_bench.errors import ConfigError, nearest_of
 from barista_bench.files.reading import read_bounded

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Example
 from barista_bench.core.guarding import guard
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.loaded_example import Pictures
 from barista_bench.data.shared_frames import FrameStore

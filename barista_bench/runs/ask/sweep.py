@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import write_whole
-from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.score.results import Results

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Scored
 from barista_bench.core.guarding import guard
 from barista_bench.core.option_order import CIRCULAR, NAME as ORDER
 from barista_bench.core.statistics import Floats, MicroF1, SampleStatistics, SumStatistics
-from barista_bench.core.task import Scored, Task
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.runs.decide.contest import Contest, Goal, Rival

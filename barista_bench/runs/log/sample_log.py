@@ -31,7 +31,7 @@ from typing import Annotated, BinaryIO, Self
 import msgspec
 from filelock import FileLock, Timeout
 
-from barista_bench.core.example import Status
+from barista_bench.core.status import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import one_line
 from barista_bench.files.writing import name_full_disk

@@ -14,8 +14,9 @@ from math import sqrt
 from typing import Final
 
 from barista_bench.core.boxes import BOX_ORDERS, BoxFormat, Xyxy
+from barista_bench.core.example import Example, Prediction
 from barista_bench.core.guarding import guard
-from barista_bench.core.task import Example, Prediction, Task
+from barista_bench.core.task import Task
 from barista_bench.metrics.interaction_f1.scoring import box_iou
 from barista_bench.runs.score.results import FEWEST_BOXES, BoxFit
 from barista_bench.runs.score.samples import ScoredSample

@@ -6,25 +6,25 @@ Each answer is parsed again and compared with the reference. Then scores and int
 from __future__ import annotations
 
 import logging
-import re
 import statistics
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import msgspec
 import numpy as np
 
 from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import Status
+from barista_bench.core.example import Example, Json, ParseError, Prediction, Scored
 from barista_bench.core.guarding import guard
 from barista_bench.core.resampling import Interval, ResampledRepetition, repetition_intervals
-from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
+from barista_bench.core.status import Status
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files.checkpoints import is_on_this_machine
@@ -32,7 +32,6 @@ from barista_bench.runs.data_location import open_run_examples
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.log_reader import run_records
 from barista_bench.runs.run_folder import CONFIG_FILE, Location, RunDescription, read_run
-from barista_bench.runs.score.letters import Letters
 from barista_bench.runs.score.reading import Reading, split_options
 from barista_bench.runs.score.results import ALL_REASONING, MetricValue
 
@@ -238,28 +237,6 @@ def mark_faulty(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSamp
     return tuple(map(mark, samples))
 
 
-def letters_of(task: Task, samples: Iterable[ScoredSample]) -> Letters | None:
-    """Count letters over readable answers with one choice to questions with one right choice.
-
-    Return None without such answers, or if the task does not define the choices of an answer.
-    """
-    answered, right = Counter[str](), Counter[str]()
-    for sample in samples:
-        prediction, example = sample.prediction, sample.example
-        try:
-            with guard(task, "choices", example):
-                choices = task.choices(example)
-                is_lettered = prediction and choices and all(re.fullmatch("[A-Z]", label) for label in choices)
-                of_answer = task.answered_choices(prediction) if prediction and is_lettered else ()
-                of_reference = task.correct_choices(example) if is_lettered else ()
-        except TaskError:  # the task's statistics report the fault
-            return None
-        if len(of_answer) == len(of_reference) == 1 and of_answer[0] in choices:
-            answered[of_answer[0]] += 1
-            right[of_reference[0]] += 1
-    return Letters(answered=dict(sorted(answered.items())), right=dict(sorted(right.items()))) if answered else None
-
-
 @dataclass(frozen=True)
 class CountedSamples:
     """The counted samples of one repetition. Each is compared with the reference only once."""
@@ -348,6 +325,24 @@ def metric_value(values: Sequence[float], interval: Interval | None = None, *, i
     )
 
 
-def metric_intervals(counted: Counted) -> dict[str, Interval]:
-    """Return the intervals of all scores, as `repetition_intervals` computes them."""
-    return repetition_intervals([group.resampled for group in counted.values()])
+def run_metrics(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, MetricValue]:
+    """Return the mean of each number over repetitions, with an interval if there are at least two resampling units.
+
+    `details` holds the `published_metrics` of each repetition. Numbers that a repetition lacks are left out.
+    """
+    # A spread over repetitions describes the model only if all repetitions answered the same examples.
+    example_sets = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
+    intervals = repetition_intervals([group.resampled for group in counted.values()])
+    return {
+        name: metric_value(values, intervals.get(name), is_even=len(example_sets) <= 1)
+        for name, values in shared_metrics(details).items()
+    }
+
+
+def shared_metrics(details: Sequence[Mapping[str, Json]]) -> dict[str, list[float]]:
+    """Return the values of every number that all repetitions have, in order."""
+    return {
+        name: [cast("float", detail[name]) for detail in details]
+        for name, value in details[0].items()
+        if isinstance(value, float) and all(name in detail for detail in details)
+    }

@@ -11,15 +11,16 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from barista_bench.core.example import Status, status_counts
 from barista_bench.core.guarding import guard, note_fault
-from barista_bench.core.task import Json, Task
+from barista_bench.core.status import Status, status_counts
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
@@ -28,6 +29,7 @@ from barista_bench.runs.log.sessions import session_seconds
 from barista_bench.runs.run_folder import CONFIG_FILE, Location, OpenedTask, other_options
 from barista_bench.runs.score.box_fit import box_fit
 from barista_bench.runs.score.costs import costs_of, token_sums
+from barista_bench.runs.score.letters import Letters
 from barista_bench.runs.score.result_files import claim_result_files, log_options, stored_options
 from barista_bench.runs.score.results import (
     BoxFit,
@@ -50,11 +52,9 @@ from barista_bench.runs.score.samples import (
     as_faulty,
     counted_samples,
     group_metric,
-    letters_of,
     mark_faulty,
-    metric_intervals,
-    metric_value,
     read_samples,
+    run_metrics,
 )
 from barista_bench.runs.score.stopping import StoppedRun, read_decision
 from barista_bench.version import __version__
@@ -262,10 +262,10 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
         ),
         notes=dict(Counter(note for s in samples if s.record.is_finished and (note := s.oddity)).most_common()),
         box_fit=_box_fit(run, scored),
-        letters=letters_of(task, scored),
+        letters=_letters(task, scored),
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
         primary=task.primary,
-        metrics=_compute_metrics(counted, details),
+        metrics=run_metrics(counted, details),
         breakdowns={key: _breakdown(task, scored, counted, key) for key in task.breakdown_keys},
         details=cast("Any", details),
         versions=description.versions,
@@ -301,29 +301,6 @@ def _box_fit(run: ReadRun, samples: Sequence[ScoredSample]) -> BoxFit | None:
         return None
 
 
-def _compute_metrics(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, MetricValue]:
-    """Return `shared_metrics`, with intervals if there are at least two resampling units."""
-    # A spread over repetitions describes the model only if all repetitions answered the same examples.
-    example_sets = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
-    by_name = metric_intervals(counted)
-    return {
-        name: metric_value(values, by_name.get(name), is_even=len(example_sets) <= 1)
-        for name, values in shared_metrics(details).items()
-    }
-
-
-def shared_metrics(details: Sequence[Mapping[str, Json]]) -> dict[str, list[float]]:
-    """Return the values of every number that all repetitions have, in order.
-
-    `details` holds each repetition's scores.
-    """
-    return {
-        name: [cast("float", detail[name]) for detail in details]
-        for name, value in details[0].items()
-        if isinstance(value, float) and all(name in detail for detail in details)
-    }
-
-
 def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, key: str) -> dict[str, Breakdown]:
     """Return the primary score by value of a metadata key.
 
@@ -337,6 +314,28 @@ def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, ke
         for value in sorted(groups)
         if (primary := group_metric(task, counted, groups[value])) is not None
     }
+
+
+def _letters(task: Task, samples: Iterable[ScoredSample]) -> Letters | None:
+    """Count letters over readable answers with one choice to questions with one right choice.
+
+    Return None without such answers, or if the task does not define the choices of an answer.
+    """
+    answered, right = Counter[str](), Counter[str]()
+    for sample in samples:
+        prediction, example = sample.prediction, sample.example
+        try:
+            with guard(task, "choices", example):
+                choices = task.choices(example)
+                is_lettered = prediction and choices and all(re.fullmatch("[A-Z]", label) for label in choices)
+                of_answer = task.answered_choices(prediction) if prediction and is_lettered else ()
+                of_reference = task.correct_choices(example) if is_lettered else ()
+        except TaskError:  # the task's statistics report the fault
+            return None
+        if len(of_answer) == len(of_reference) == 1 and of_answer[0] in choices:
+            answered[of_answer[0]] += 1
+            right[of_reference[0]] += 1
+    return Letters(answered=dict(sorted(answered.items())), right=dict(sorted(right.items()))) if answered else None
 
 
 def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Prices) -> Timing:

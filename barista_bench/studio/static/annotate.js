@@ -2,16 +2,14 @@
 import { Annotation } from "./annotation.js";
 import { CategoryField } from "./category_field.js";
 import { conflictDialog } from "./conflict.js";
-import { askPerson } from "./dialog.js";
 import { Drawing } from "./draw.js";
 import { editPanel } from "./edit_panel.js";
 import { button, countedList, node } from "./elements.js";
-import { framePanel } from "./frame_panel.js";
+import { acceptFrame, framePanel } from "./frame_panel.js";
 import { copyLast, ghostsOf, instancesOf, takeAll } from "./frame_work.js";
 import { missingAnnotations } from "./missing.js";
 import { nextStep } from "./next_step.js";
 import { Player } from "./player.js";
-import { boxOf } from "./run_lengths.js";
 import { statementForm } from "./statement_form.js";
 import { changedLayers, offeredRows, proposedStatements, rowsOf } from "./statements.js";
 import { explained, say } from "./status.js";
@@ -198,31 +196,6 @@ export class AnnotateView {
     return [node("p", {}, next, " ", right), ...countedList("Doubtful frames", items, "No frame is in doubt.")];
   }
 
-  async acceptFrame() {
-    await this.drawing.busy;
-    const { frame } = this;
-    if (!(await this.isDrawnOrEmpty(frame))) return;
-    const isKeyframe = this.work.project.asked.includes(frame);
-    await this.work.acceptFrame(frame);
-    const next = this.nextKeyframe();
-    if (isKeyframe && next !== null && this.frame === frame) await this.player.go(next);
-  }
-
-  /** A frame that is to be annotated whole has a mask, or the person says that it is empty. @param {number} frame */
-  async isDrawnOrEmpty(frame) {
-    const marks = await this.work.marks(frame);
-    if (!this.work.whole.has(frame) || [...marks.values()].some(({ mask }) => boxOf(mask))) return true;
-    const question = "No masks: is the frame empty?";
-    return askPerson(
-      { "aria-label": question },
-      [node("p", {}, question)],
-      [
-        [false, "keep drawing", { class: "primary", "data-icon": "pencil" }], // Enter pressed twice accepts nothing
-        [true, "yes, it is empty", { "data-icon": "check" }],
-      ],
-    );
-  }
-
   async doubtful() {
     const [first] = this.doubts();
     if (first) await this.showDoubt(first.frame, first.object);
@@ -270,7 +243,7 @@ export class AnnotateView {
 
   async enter() {
     const canAccept = () => this.work.whole.has(this.frame) || this.work.drafts.has(this.frame);
-    if (!(await this.drawing.finish()) && canAccept()) await this.acceptFrame();
+    if (!(await this.drawing.finish()) && canAccept()) await acceptFrame(this);
   }
 
   async notHere() {

@@ -2,7 +2,7 @@
 import { RefusedError, send } from "./server.js";
 import { reasonOf } from "./status.js";
 
-/** @import { Draft, DraftContent } from "./shapes.d.ts" */
+/** @import { DraftContent } from "./shapes.d.ts" */
 
 const PAUSE = 2000; // milliseconds until what failed is tried again
 
@@ -39,7 +39,7 @@ export class DraftKeeper {
     while (this.unsent) {
       const sent = this.unsent;
       try {
-        await this.send({ ...sent, revision: this.revision + 1, page: this.page });
+        await send("/api/project/draft", { ...sent, revision: this.revision + 1, page: this.page });
         this.revision += 1;
         if (this.unsent === sent) this.unsent = null;
       } catch (error) {
@@ -62,11 +62,6 @@ export class DraftKeeper {
   drop() {
     this.unsent = null;
     this.say("saved");
-  }
-
-  /** @param {Draft} draft */
-  send(draft) {
-    return send("/api/project/draft", draft);
   }
 
   /** @param {DraftKeeper["state"]} state */

@@ -1,4 +1,5 @@
 // The masks and suggestions of a frame, and which object the chosen mask is of.
+import { askPerson } from "./dialog.js";
 import { button, countedList, node } from "./elements.js";
 import { colour } from "./masks.js";
 import { boxOf } from "./run_lengths.js";
@@ -44,7 +45,7 @@ function stateOf(view) {
     ? "a keyframe: draw everything visible"
     : "between keyframes: a mask drawn here is propagated from here";
   const title = isWhole ? `Accept keyframe ${frame}` : `Accept correction of frame ${frame}`;
-  const accept = () => view.acceptFrame();
+  const accept = () => acceptFrame(view);
   const discard = () => work.discard(frame);
   return node(
     "p",
@@ -53,6 +54,36 @@ function stateOf(view) {
     isWhole || isDrawn ? button(title, accept, { class: isDrawn ? "primary" : "", "data-icon": "check" }) : null,
     " ",
     isDrawn ? button("discard draft", discard, { "data-icon": "trash-2" }) : null,
+  );
+}
+
+/** @param {AnnotateView} view */
+export async function acceptFrame(view) {
+  await view.drawing.busy;
+  const { frame, work } = view;
+  if (!(await isDrawnOrEmpty(work, frame))) return;
+  const isKeyframe = work.project.asked.includes(frame);
+  await work.acceptFrame(frame);
+  const next = view.nextKeyframe();
+  if (isKeyframe && next !== null && view.frame === frame) await view.player.go(next);
+}
+
+/**
+ * A frame that is to be annotated whole has a mask, or the person says that it is empty.
+ * @param {Annotation} work
+ * @param {number} frame
+ */
+async function isDrawnOrEmpty(work, frame) {
+  const marks = await work.marks(frame);
+  if (!work.whole.has(frame) || [...marks.values()].some(({ mask }) => boxOf(mask))) return true;
+  const question = "No masks: is the frame empty?";
+  return askPerson(
+    { "aria-label": question },
+    [node("p", {}, question)],
+    [
+      [false, "keep drawing", { class: "primary", "data-icon": "pencil" }], // Enter pressed twice accepts nothing
+      [true, "yes, it is empty", { "data-icon": "check" }],
+    ],
   );
 }
 

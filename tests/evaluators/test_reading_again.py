@@ -150,18 +150,6 @@ def test_one_repetition_has_none(six_tasks: Path, tmp_path: Path) -> None:
     assert repeated_scores(score(tmp_path / "run")) == []
 
 
-def test_a_model_that_always_answers_a_is_named_by_score_and_report(six_tasks: Path, tmp_path: Path) -> None:
-    folder = recorded_run(six_tasks, tmp_path / "run", "activity", lambda example: "ANSWER: A")
-    output = barista("score", folder).output
-    results = score(folder).results
-    assert results.letters is not None
-    assert set(results.letters.answered) == {"A"}
-    assert f"{results.letters.total} of {results.letters.total} answers are A, which is right in" in output
-    barista("report", folder, "--out", tmp_path / "report", "--no-compare", "--tables")
-    (table,) = (tmp_path / "report").rglob("*position_bias.csv")
-    assert "position bias" in table.read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_models_without_a_favourite_are_left_in_peace(seed: int) -> None:
     rng = random.Random(seed)

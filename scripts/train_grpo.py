@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,17 @@ from transformers import Trainer
 from trl import GRPOConfig, GRPOTrainer
 
 from barista_bench.errors import BaristaError
-from barista_bench.rewards import TaskReward, task_reward
+from barista_bench.rewards import task_reward
 from barista_bench.training.reward_rows import REFERENCE, read_reference
 
 
-def main(words: Sequence[str] | None = None, reward_of: Callable[..., TaskReward] = task_reward) -> None:
+def main(words: Sequence[str] | None = None) -> None:
     args = _arguments(words)
     rows = read_rows(args.exports, "prompts", ["images", "prompt", REFERENCE])
     try:
         tasks = dict.fromkeys((each.benchmark, each.task) for each in map(read_reference, rows[REFERENCE]))
         # TRL leaves out the rewards of other tasks than a row's.
-        rewards = [reward_of(task, benchmark=benchmark) for benchmark, task in tasks]
+        rewards = [task_reward(task, benchmark=benchmark) for benchmark, task in tasks]
     except BaristaError as error:
         sys.exit(f"error: {error}")
     checkpoints = args.out / "checkpoints"

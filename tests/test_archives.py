@@ -64,39 +64,75 @@ def test_archives_are_known_by_their_suffix():
     assert archive_stem("x/v.1.tar.gz") == "v.1"
 
 
+def tar_of(name, kind):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, "/etc/passwd"
+    return packed("tar", [*GOOD.items(), (info, b"")])
+
+
+def zip_of(mode):
+    info = zipfile.ZipInfo("v2/video.mp4")
+    info.external_attr = (mode | 0o777) << 16
+    return packed("zip", [*GOOD.items(), (info, b"/etc/passwd")])
+
+
+def sparse():
+    info = tarfile.TarInfo("v2/video.mp4")
+    info.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": str(1 << 20)}
+    return packed("tar", [*GOOD.items(), (info, b"1\n0\n0\n".ljust(512, b"\0"))])
+
+
+IGNORED = {
+    **{f"tar {kind!r}": tar_of("v2/video.mp4", kind) for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE)},
+    "a device": tar_of("v2/video.mp4", tarfile.BLKTYPE),
+    "link to a folder": tar_of("v2", tarfile.SYMTYPE),
+    "link in a zip": zip_of(stat.S_IFLNK),
+    "pipe in a zip": zip_of(stat.S_IFIFO),
+    "sparse": sparse(),
+    **{
+        f"{name!r} in a {kind}": packed(kind, [*GOOD.items(), (name, b"evil")])
+        for name in ("../harmless.txt", "/etc/passwd", "v1\\..\\video.mp4")
+        for kind in ("zip", "tar")
+    },
+}
+
+
+def archive_of(body, tmp_path):
+    archive = tmp_path / "in" / ("all.zip" if body.startswith(b"PK") else "all.tar.gz" if body[0] == 31 else "all.tar")
+    archive.parent.mkdir()
+    archive.write_bytes(body)
+    return archive
+
+
+@pytest.mark.parametrize("body", IGNORED.values(), ids=IGNORED)
+def test_what_is_no_plain_file_of_a_release_reaches_no_disk(tmp_path, body):
+    assert unpack(archive_of(body, tmp_path), tmp_path) == GOOD
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
+@pytest.mark.parametrize("name", ["/tmp/v1/video.mp4", "C:/v1/video.mp4", "../v1/video.mp4", "a/../v1/video.mp4"])
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_a_video_lies_in_a_folder_of_its_own_wherever_its_path_leads(tmp_path, kind, name):
+    assert unpack(make(tmp_path, kind, [(name, b"film")]), tmp_path) == {"v1/video.mp4": b"film"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
 HOSTILE_NAMES = [
     ("../video.mp4", "'..' is not a name"),
-    ("v1/../../../video.mp4", "'..' is not a name"),
-    ("/tmp/v1/video.mp4", "its path is absolute"),
-    ("C:/v1/video.mp4", "drive letter"),
-    ("v1\\..\\..\\video.mp4", "path separator"),
     ("v\n1/video.mp4", "control character"),
     ("x" * 256 + "/video.mp4", "longer than 255 bytes"),
-    ("../harmless.txt", "'..' is not a name"),
 ]
 
 
 @KINDS
 @pytest.mark.parametrize(("name", "reason"), HOSTILE_NAMES)
-def test_a_path_that_leads_elsewhere_refuses_the_whole_archive(tmp_path, kind, name, reason):
+def test_a_name_that_no_folder_can_have_condemns_the_archive(tmp_path, kind, name, reason):
     archive = make(tmp_path, kind, [*GOOD.items(), (name, b"evil")])
     with pytest.raises(SourceError, match="is refused") as caught:
         unpack(archive, tmp_path)
     message = str(caught.value)
     assert all(said in message for said in (archive.name, repr(name)[1:30], reason, "unpack it yourself"))
     assert_nothing_written(tmp_path)
-
-
-def tar_of(name, kind, later=()):
-    info = tarfile.TarInfo(name)
-    info.type, info.linkname = kind, "/etc/passwd"
-    return packed("tar", [("v1/coco_annotation.json", b"{}"), (info, b""), *later])
-
-
-def zip_of(mode):
-    info = zipfile.ZipInfo("v1/video.mp4")
-    info.external_attr = (mode | 0o777) << 16
-    return packed("zip", [(info, b"/etc/passwd")])
 
 
 def encrypted():
@@ -111,81 +147,37 @@ def huge_header():
     return gzip.compress(info.tobuf(tarfile.USTAR_FORMAT) + bytes(1024))
 
 
-def sparse():
-    info = tarfile.TarInfo("v1/video.mp4")
-    info.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": str(1 << 40)}
-    return packed("tar", [(info, b"1\n0\n0\n".ljust(512, b"\0"))])
-
-
 def lying():
     whole = packed("zip", [("v1/video.mp4", bytes(1 << 20))])
     return whole.replace(struct.pack("<L", 1 << 20), struct.pack("<L", 100))
 
 
-LATER = [("v2/video.mp4", b"evil")]
 HOSTILE = {
-    "symbolic link": (tar_of("v1/video.mp4", tarfile.SYMTYPE), "'v1/video.mp4' .*it is a symbolic link to '/etc/pas"),
-    "hard link": (tar_of("v1/video.mp4", tarfile.LNKTYPE), "'v1/video.mp4' is refused: it is a hard link to '/etc/"),
-    "characters": (tar_of("v1/video.mp4", tarfile.CHRTYPE), "'v1/video.mp4' is refused: it is a device"),
-    "blocks": (tar_of("v1/video.mp4", tarfile.BLKTYPE), "'v1/video.mp4' is refused: it is a device"),
-    "pipe": (tar_of("v1/video.mp4", tarfile.FIFOTYPE), "'v1/video.mp4' is refused: it is a device"),
-    "link to a folder": (tar_of("v2", tarfile.SYMTYPE, LATER), "'v2' is refused: it is a symbolic link"),
-    "link in a zip": (zip_of(stat.S_IFLNK), "it is a symbolic link"),
-    "pipe in a zip": (zip_of(stat.S_IFIFO), "it is a device"),
-    "encrypted": (encrypted(), "an encrypted file"),
-    "nul byte": (packed("zip", [("v1/video.mp4XY", b"x")]).replace(b"mp4XY", b"mp4\0Y"), "control character"),
-    "wrong size": (lying(), r"cannot be unpacked|claims 100"),
+    "encrypted": (encrypted(), "cannot be unpacked"),
+    "wrong size": (lying(), "cannot be unpacked"),
     "huge header": (huge_header(), "a header claims"),
-    "sparse": (sparse(), r"a sparse file|cannot be unpacked"),
 }
 
 
 @pytest.mark.parametrize(("body", "what"), HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_member_refuses_the_whole_archive(tmp_path, body, what):
-    archive = tmp_path / "in" / ("all.zip" if body.startswith(b"PK") else "all.tar.gz" if body[0] == 31 else "all.tar")
-    archive.parent.mkdir()
-    archive.write_bytes(body)
+def test_an_archive_that_cannot_be_read_is_refused(tmp_path, body, what):
     with pytest.raises(SourceError, match=what):
-        unpack(archive, tmp_path)
+        unpack(archive_of(body, tmp_path), tmp_path)
     assert_nothing_written(tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @KINDS
-@pytest.mark.parametrize(
-    ("again", "reason"),
-    [
-        ("v1/video.mp4", "an earlier member has the same name"),
-        ("V1/Video.MP4", "an earlier member has the same name"),
-        ("other/v1/video.mp4", "holds video.mp4 of the video 'v1' twice"),
-        ("./v1//video.mp4", "an earlier member has the same name"),
-    ],
-)
-def test_names_that_collide_are_refused(tmp_path, kind, again, reason):
-    with pytest.raises(SourceError, match=reason):
+@pytest.mark.parametrize("again", ["v1/video.mp4", "V1/video.mp4", "other/v1/video.mp4", "./v1//video.mp4"])
+def test_two_files_of_one_video_are_refused(tmp_path, kind, again):
+    with pytest.raises(SourceError, match=r"holds video.mp4 of the video '[vV]1' twice"):
         unpack(make(tmp_path, kind, [*GOOD.items(), (again, b"other")]), tmp_path)
     assert_nothing_written(tmp_path)
 
 
-@KINDS
-def test_too_many_members_or_bytes_are_refused(tmp_path, kind, monkeypatch):
-    archive = make(tmp_path, kind, GOOD.items())
-    with monkeypatch.context() as patch:
-        patch.setattr(archives, "MAX_MEMBERS", 1)
-        with pytest.raises(SourceError, match=r"more than 1 members\. Fix: if you trust"):
-            unpack(archive, tmp_path)
-    monkeypatch.setattr(archives, "MAX_MEMBERS", 2)
-    monkeypatch.setattr(archives, "MAX_BYTES", 5)
-    with pytest.raises(SourceError, match=r"unpacks to 6 bytes, above 5\. Fix: if you trust"):
-        unpack(archive, tmp_path)
-    assert_nothing_written(tmp_path)
-    monkeypatch.setattr(archives, "MAX_BYTES", 6)
-    assert unpack(archive, tmp_path) == GOOD
-
-
 @pytest.mark.parametrize("kind", ["zip", "tar.gz"])
 @pytest.mark.parametrize("name", ["v1/video.mp4", "ignored.bin"])
-def test_an_archive_that_unpacks_to_200_times_its_size_is_refused(tmp_path, kind, name, monkeypatch):
+def test_a_bomb_is_refused_before_it_goes_off(tmp_path, kind, name, monkeypatch):
     monkeypatch.setattr(archives, "_RATIO_FREE_BYTES", 1 << 20)
     archive = make(tmp_path, kind, [(name, bytes(20 << 20))])
     with pytest.raises(SourceError, match="above 200 to 1"):
@@ -286,7 +278,7 @@ def test_videos_in_archives_beside_plain_annotations_come_when_needed(hub, opene
     assert (source.root / "v2" / "video.mp4").read_bytes() == video_bytes("v2")
 
 
-EVIL = "../../../../evil/video.mp4"
+EVIL = "../../../../evil/../video.mp4"
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,14 @@
 """Build the files of a submission for each repository.
 
-Model-index metadata is merged into a model's card. All other bytes of the card stay unchanged.
+Model-index metadata is merged into a model's card.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import yaml
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
 from barista_bench.errors import DataError
@@ -124,41 +122,30 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
 
 
 KEY: Final = "model-index"
-_ASIDE = re.compile(r"[ \t]*(#.*)?(\r\n|\n|$)")
-_LINE_END = re.compile(r"\r\n|\n")
 
 
 def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]) -> str:
     """Return the card with `results` in its metadata.
 
-    Entries for the same dataset and task are replaced. Other entries stay.
+    Entries for the same dataset and task are replaced. Other entries, other metadata and the card's text stay. Comments
+    in the metadata are lost, as with the hub client.
 
     Args:
         text: text of a README.md, which may be empty.
         model_name: name for the entry if the card has no entry yet.
 
     Raises:
-        DataError: the card's metadata cannot be read, or cannot be changed without side effects.
+        DataError: the card's metadata cannot be read.
     """
     if len(text) > MAX_FILE:
         raise DataError(f"{README}: has more than {MAX_FILE} characters. Fix: give a model card")
     header = REGEX_YAML_BLOCK.match(text)
-    if header is None:
-        block = dump_yaml({KEY: _merged_index(None, model_name, results)})
-        return f"---\n{block}---\n" + (f"\n{text}" if text else "")
-    front = header[2]
-    old_metadata = load_yaml(front, README)
-    if not isinstance(old_metadata, dict | None):
+    metadata = load_yaml(header[2], README) if header else None
+    if not isinstance(metadata, dict | None):
         raise DataError(f"{README}: its metadata is not a mapping. Fix: write `name: value` between the --- lines")
-    index = _merged_index((old_metadata or {}).get(KEY), model_name, results)
-    newline = "\r\n" if "\r\n" in header[1] else "\n"
-    block = _LINE_END.sub(newline, dump_yaml({KEY: index}))
-    start, end = _span(front)
-    new_front = _card_text(front[:start], block, front[end:], newline)
-    new_metadata = load_yaml(new_front, README)
-    if not isinstance(new_metadata, dict) or {**new_metadata, KEY: None} != {**(old_metadata or {}), KEY: None}:
-        raise DataError(f"{README}: other metadata refers into {KEY}. Fix: take the YAML anchors out of it")
-    return text[: header.start(2)] + new_front + text[header.end(2) :]
+    merged = {**(metadata or {}), KEY: _merged_index((metadata or {}).get(KEY), model_name, results)}
+    body = text[header.end() :] if header else f"\n{text}" if text else ""
+    return f"---\n{dump_yaml(merged)}---\n{body}"
 
 
 def _merged_index(existing: object, model_name: str, results: Sequence[IndexResult]) -> list[dict[str, Any]]:
@@ -181,35 +168,3 @@ def _identity(result: object) -> tuple[str, str] | None:
             return dataset, task
         case _:
             return None
-
-
-def _span(front: str) -> tuple[int, int]:
-    """Return the start and end of `model-index` in the metadata. If it is missing, both are the end of the metadata."""
-    root = yaml.compose(front, Loader=yaml.SafeLoader)
-    if root is None:
-        return len(front), len(front)
-    if isinstance(root, yaml.MappingNode) and not root.value:
-        return 0, len(front)
-    if not isinstance(root, yaml.MappingNode) or root.flow_style:
-        raise DataError(f"{README}: its metadata is in braces. Fix: write one `name: value` a line")
-    # Take complete lines, since a key may follow "? ".
-    starts = [key.start_mark.index - key.start_mark.column for key, _ in root.value] + [len(front)]
-    numbers = [number for number, (key, _) in enumerate(root.value) if key.value == KEY]
-    if len(numbers) > 1:
-        raise DataError(f"{README}: {KEY} appears in it twice. Fix: merge the two")
-    if not numbers:
-        return len(front), len(front)
-    start, end = starts[numbers[0]], starts[numbers[0] + 1]
-    # Comments and blank lines before the next key belong to that key.
-    lines = front[start:end].splitlines(keepends=True)
-    while len(lines) > 1 and _ASIDE.fullmatch(lines[-1]):
-        end -= len(lines.pop())
-    return start, end
-
-
-def _card_text(head: str, block: str, tail: str, newline: str) -> str:
-    """Join the parts, each on its own lines. The text between the --- lines does not end in a line break."""
-    if head and not head.endswith("\n"):
-        head += newline
-    body = head + block + tail.removeprefix(newline)
-    return body.removesuffix(newline) if not tail else body

@@ -11,7 +11,6 @@ from tests.served_standin import Fault, ServedStandIn, change_message
 pytestmark = pytest.mark.usefixtures("short_waits")
 
 
-PARTS = [{"type": "text", "text": "le"}, {"type": "other"}, {"type": "text", "text": "ft"}]
 CUT = {"finish_reason": "length"}
 ANSWERS = {
     "a refusal keeps its words": ({"content": None, "refusal": "No."}, {}, ("No.", None, "refusal")),
@@ -19,7 +18,6 @@ ANSWERS = {
         {"content": "The cu", "finish_reason": "content_filter"},
         *({}, ("The cu", None, "refusal")),
     ),
-    "cut off by the token limit": ({"content": "The cu", **CUT}, {}, ("The cu", None, "length")),
     "cut off while thinking": ({"content": None, "reasoning_content": "Or", **CUT}, {}, ("", "Or", "thinking")),
     "reasoning in a field": ({"content": "left", "reasoning_content": "It is."}, {}, ("left", "It is.", "stop")),
     "reasoning in another field": ({"content": "left", "reasoning": "It is."}, {}, ("left", "It is.", "stop")),
@@ -33,23 +31,12 @@ ANSWERS = {
         {"prompt_opens_thinking": True},
         ("", "or", "thinking"),
     ),
-    "an answer in parts": ({"content": PARTS}, {}, ("left", None, "stop")),
-    "a reason in capitals": ({"content": "left", "finish_reason": "STOP"}, {}, ("left", None, "stop")),
-    "a reason with a prefix": (
-        {"content": "le", "finish_reason": "FinishReason.MAX_TOKENS"},
-        {},
-        ("le", None, "length"),
-    ),
-    "a reason in an object": ({"content": "left", "finish_reason": {"type": "stop"}}, {}, ("left", None, "stop")),
-    "an unknown reason": ({"content": "left", "finish_reason": "zorp"}, {}, ("left", None, "stop")),
-    "a filter without content": ({"content": None, "finish_reason": "SAFETY"}, {}, ("", None, "refusal")),
     "a call of a tool": ({"content": None, "finish_reason": "tool_calls"}, {}, ("", None, "stop")),
     "all of it in reasoning": ({"content": None, "reasoning_content": "It is."}, {}, ("", "It is.", "stop")),
-    "log-probabilities of another form": ({"content": "left", "logprobs": {"tokens": [1]}}, {}, ("left", None, "stop")),
     "tags of another model": ({"content": "[THINK]Hm.[/THINK]left"}, {}, ("left", "Hm.", "stop")),
     "cut off within tags of another model": ({"content": "<thinking>or", **CUT}, {}, ("", "or", "thinking")),
 }
-"""Changes of the reply; settings; text, reasoning and finish reason."""
+"""Changes of the reply; settings; text, reasoning and finish reason. `server_dialects.py` has further forms."""
 
 
 @pytest.mark.parametrize(("changes", "settings", "read"), ANSWERS.values(), ids=ANSWERS)
@@ -61,22 +48,11 @@ def test_text_reasoning_and_end_of_an_answer(changes, settings, read):
 FILTERS = [{"prompt_index": 0, "content_filter_results": {"hate": {"filtered": True, "severity": "high"}}}]
 FILTER_RESULTS = {"content_filter_results": {"hate": {"filtered": True}}}
 REFUSED = {
-    "without a message": {"choices": [{"finish_reason": "content_filter"}]},
-    "with a message of null": {"choices": [{"finish_reason": "content_filter", "message": None}]},
     "by a reason of another name": {"choices": [{"finishReason": "SAFETY", "message": {"content": None}}]},
     "by a stop reason": {"choices": [{"finish_reason": None, "stop_reason": "refusal", "message": {"content": ""}}]},
     "with results of filters": {"choices": [{"message": {"content": None}, "finish_reason": "stop", **FILTER_RESULTS}]},
-    "with the provider's word": {
-        "choices": [{"message": {"content": ""}, "finish_reason": "stop", "native_finish_reason": "SAFETY"}]
-    },
-    "of the prompt, by Azure": {"choices": [], "prompt_filter_results": FILTERS},
     "of the prompt, by an earlier Azure": {"choices": [], "prompt_annotations": FILTERS},
     "of the prompt, by Gemini's library": {"prompt_feedback": {"block_reason": "SAFETY"}},
-    "of the prompt, by Gemini": {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}},
-    "in the error of a choice": {
-        "choices": [{"message": {"content": ""}, "finish_reason": "error", "error": {"code": "content_filter"}}]
-    },
-    "in an error without a status": {"error": {"message": "policy", "code": "content_filter"}},
 }
 
 
@@ -139,20 +115,6 @@ def test_what_broke_off_is_asked_again(reason):
     broken = Fault("reply", change=change_message(content="le", finish_reason=reason))
     [[entry]], calls = ask(lambda call: broken if call.attempt == 1 else None, [request(seeds=(1,))], GREEDY)
     assert (entry.finish_reason, len(calls)) == ("stop", 2)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"error": {"message": "policy", "code": "content_filter"}},
-        {"error": {"message": "policy", "code": "bad", "innererror": {"code": "ResponsibleAIPolicyViolation"}}},
-        {"error": {"message": "policy", "type": "x", "code": "content_policy_violation"}},
-    ],
-)
-def test_a_400_for_the_content_policy_refuses_every_sample_and_is_asked_once(body):
-    fault = Fault("status", 400, body=json.dumps(body).encode())
-    [entries], calls = ask(lambda call: fault, [request()], SAMPLED)
-    assert (entries, len(calls)) == ([Completion("", finish_reason="refusal")] * 3, 1)
 
 
 def test_a_stop_string_that_a_server_leaves_in_is_cut_off():

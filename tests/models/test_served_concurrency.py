@@ -54,7 +54,6 @@ def test_failures_of_one_window_halve_it_once():
     assert limit.calls_allowed == 8
     limit.record_congestion(limit.now(), "503")
     assert limit.calls_allowed == 4
-    assert [change.reason for change in limit.trace][-2:] == ["503", "503"]
 
 
 @pytest.mark.parametrize("capacity", [1, 5, 20])
@@ -74,10 +73,10 @@ def test_an_answer_to_what_was_sent_before_the_cut_does_not_raise_it_again():
     limit = grown(AdaptiveLimit(16, Clock()), 12)
     sent = limit.now()
     limit.record_congestion(limit.now(), "timeout")
-    limit.record_success(sent, 16)
-    assert limit.trace[-1].limit == 8.0
-    limit.record_success(limit.now(), 8)
-    assert limit.trace[-1].limit > 8.0
+    for _ in range(9):
+        limit.record_success(sent, 16)
+    assert limit.calls_allowed == 8
+    assert grown(limit, 9).calls_allowed == 9
 
 
 @given(st.lists(st.booleans(), max_size=200), st.integers(1, 40))
@@ -92,10 +91,10 @@ def test_it_stays_between_one_and_the_ceiling(outcomes, ceiling):
 def test_the_longest_pause_counts_and_none_is_longer_than_the_bound():
     clock = Clock()
     limit = AdaptiveLimit(4, clock)
-    limit.pause(5, "Retry-After")
-    limit.pause(1, "Retry-After")
+    limit.pause(5)
+    limit.pause(1)
     assert 4.9 < limit.pause_left() < 5
-    limit.pause(1e9, "Retry-After")
+    limit.pause(1e9)
     assert MAX_PAUSE - 1 < limit.pause_left() <= MAX_PAUSE
     clock.now += MAX_PAUSE
     assert limit.pause_left() <= 0
@@ -126,7 +125,7 @@ def test_the_gate_lets_no_more_through_than_allowed_and_wakes_those_who_wait():
 
 def test_the_gate_opens_only_after_a_pause():
     limit = AdaptiveLimit(3)
-    limit.pause(0.1, "Retry-After")
+    limit.pause(0.1)
 
     async def enter() -> None:
         async with Gate(limit).slot():
@@ -172,15 +171,15 @@ def test_no_header_raises_or_asks_for_a_negative_or_endless_wait(text):
 @pytest.mark.parametrize(
     ("headers", "wait"),
     [
-        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "2s"}, (2.0, "no requests left")),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "2s"}, 2.0),
         ({"x-ratelimit-remaining-requests": "1", "x-ratelimit-reset-requests": "2s"}, None),
-        ({"x-ratelimit-remaining-tokens": "80", "x-ratelimit-reset-tokens": "1m3.5s"}, (63.5, "no tokens left")),
+        ({"x-ratelimit-remaining-tokens": "80", "x-ratelimit-reset-tokens": "1m3.5s"}, 63.5),
         ({"x-ratelimit-remaining-tokens": "100", "x-ratelimit-reset-tokens": "1m"}, None),
         ({"x-ratelimit-remaining-requests": "0"}, None),
         (
             {f"x-ratelimit-remaining-{kind}": "0" for kind in ("requests", "tokens")}
             | {"x-ratelimit-reset-requests": "20ms", "x-ratelimit-reset-tokens": "6"},
-            (6.0, "no tokens left"),
+            6.0,
         ),
     ],
 )

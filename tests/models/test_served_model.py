@@ -29,7 +29,6 @@ def test_with_random_faults_everything_completes_with_a_clean_servers_answers(co
         given = model.generate(asked, config)
     assert given == wanted
     assert len(faulty.calls) > 1.3 * len(clean.calls)
-    assert {"429", "500", "503", "timeout", "connection"} & {change.reason for change in model.state.limit.trace}
     seeds = {tuple(json.loads(entry.text)["seed"] for entry in entries) for entries in given}
     assert seeds == ({(11, 12, 13)} if config is SAMPLED else {(None, None, None)})
 
@@ -91,10 +90,8 @@ def test_a_429_with_retry_after_is_waited_for_by_all_calls(header):
         model = load(server, max_concurrency=1)
         answers = model.generate([request(n, (1,)) for n in range(3)], GREEDY)
     assert all(isinstance(entries[0], Completion) for entries in answers)
-    pauses = [change.reason for change in model.state.limit.trace if "pause" in change.reason]
     wanted = float(header.get("Retry-After", 0.4))
     assert server.calls[1].at - server.calls[0].at >= 0.9 * wanted
-    assert pauses == [f"pause of {wanted:.3g} s: Retry-After"]
 
 
 def test_a_used_up_allowance_is_waited_for():
@@ -117,9 +114,7 @@ def test_a_server_that_can_bear_little_is_asked_little_and_answers_everything():
         model = load(server, max_concurrency=32)
         answers = model.generate([request(n, (1,)) for n in range(50)], GREEDY)
     assert all(isinstance(entries[0], Completion) for entries in answers)
-    trace = model.state.limit.trace
-    assert "429" in {change.reason for change in trace}
-    assert trace[-1].limit <= 8
+    assert model.state.limit.calls_allowed <= 8
     assert len(server.calls) < 100
 
 

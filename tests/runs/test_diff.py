@@ -111,15 +111,6 @@ def test_a_sample_that_differs_is_counted_by_what_differs(
         assert (shown.first, shown.second) == ("yes", values["text"])
 
 
-def test_samples_of_only_one_run_are_named(tmp_path: Path) -> None:
-    difference = diff(make(tmp_path / "a", SAMPLES[:20]), make(tmp_path / "b", [*SAMPLES[2:], sample("new")]))
-    assert (difference.samples, difference.common) == ((20, 23), 18)
-    assert counted(difference) == {"only_first": 2, "only_second": 5}
-    assert [(s.example_id, s.repetition) for s in difference.first_samples["only_first"]] == [("e00", 0), ("e00", 1)]
-    only_second = [("e06", 2), ("e07", 0), ("e07", 1), ("e07", 2), ("new", 0)]
-    assert [(s.example_id, s.repetition) for s in difference.first_samples["only_second"]] == only_second
-
-
 def test_records_of_another_run_are_left_out_and_counted(tmp_path: Path) -> None:
     strange = [
         msgspec.structs.replace(sample("e00"), key="of another model"),
@@ -273,16 +264,3 @@ def test_two_real_runs_differ_in_what_was_set_and_what_came_of_it(dataset: Path,
     fewer = diff(tmp_path / "oracle", tmp_path / "two")
     assert [setting.name for setting in fewer.settings] == ["repetitions"]
     assert counted(fewer) == {"only_first": 24}
-
-
-def test_runs_of_other_prompts_are_told_apart(dataset: Path, tmp_path: Path) -> None:
-    prompts = tmp_path / "own.yaml"
-    prompts.write_text("version: 9\nsystem: ''\nuser: 'Say which objects relate.'\n")
-    run(dataset, tmp_path / "a", model="oracle", repetitions=1)
-    run(dataset, tmp_path / "b", model="oracle", repetitions=1, prompts=prompts)
-    difference = diff(tmp_path / "a", tmp_path / "b")
-    assert counted(difference) == {"prompt": 24}
-    assert {"prompts.user", "prompts.version", "prompts.sha256", "identity.prompts_hash"} <= {
-        setting.name for setting in difference.settings
-    }
-    assert "another prompt: 24" in as_text(difference)

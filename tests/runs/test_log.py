@@ -177,17 +177,6 @@ def test_fields_of_a_later_version_do_not_hide_a_record(tmp_path: Path) -> None:
     assert list(read_folder(tmp_path)) == [counted]
 
 
-@pytest.mark.parametrize("wrong", [{"fingerprint": "g"}, {"example_id": "x"}, {"repetition": 1}])
-def test_a_record_with_the_key_of_another_sample_does_not_hide_it(tmp_path: Path, wrong: dict[str, object]) -> None:
-    strange = msgspec.structs.replace(record("a", text="strange"), **wrong)
-    write_lines(tmp_path / "samples.jsonl", [strange])
-    assert digest_of("a") not in finished_samples(tmp_path)
-    write_lines(tmp_path / "samples-0.jsonl", [record("a")])
-    assert digest_of("a") in finished_samples(tmp_path)
-    compact(tmp_path)
-    assert list(read_folder(tmp_path)) == [strange, record("a")]
-
-
 @given(st.text(), st.text())
 def test_any_text_of_a_model_survives(tmp_path_factory: pytest.TempPathFactory, text: str, reasoning: str) -> None:
     path = tmp_path_factory.mktemp("log") / "samples.jsonl"

@@ -79,13 +79,6 @@ class ManifestEntry(msgspec.Struct, frozen=True):
     height: Pixels | None = None
 
     @property
-    def source_text(self) -> str:
-        """Return, in words, which video to download."""
-        name = self.uid or self.url or self.media_id
-        where = f" ({self.url})" if self.url and self.uid else ""
-        return f"{name} of {self.dataset}{where}, under the terms of {self.dataset}"
-
-    @property
     def recipe(self) -> tuple[str, ...]:
         """Return the ffmpeg command that cuts the video, as an argument list. SOURCE.mp4 is the downloaded video."""
         from_start = [] if self.start is None else ["-ss", f"{self.start:g}"]

@@ -246,7 +246,7 @@ class Calls:
         if isinstance(error, TransientError):
             log.info("attempt %d failed: %s", state.attempt_number, error)
             if error.congestion == "429" and error.wait is None:
-                self._gate.limit.pause(seconds, "429 without Retry-After")
+                self._gate.limit.pause(seconds)
         return seconds
 
     async def _attempt(self, query: _Query, seeds: Sequence[int]) -> Reply:
@@ -261,7 +261,7 @@ class Calls:
                 if outcome.congestion is not None:
                     limit.record_congestion(started, outcome.congestion)
                 if outcome.wait is not None:
-                    limit.pause(outcome.wait, "Retry-After")
+                    limit.pause(outcome.wait)
             elif isinstance(outcome, ModelError):
                 self._stop_error = outcome
             elif isinstance(outcome, Reply):
@@ -302,7 +302,7 @@ class Calls:
             self._state.check_json(reply, self._endpoint)
         tokens = (reply.input_tokens or 0) + (reply.output_tokens or 0)
         if (pause := allowance_pause(response.headers, tokens)) is not None:
-            self._gate.limit.pause(*pause)
+            self._gate.limit.pause(pause)
         if all(isinstance(choice, TransientError) for choice in reply.choices):
             return next(choice for choice in reply.choices if isinstance(choice, TransientError))
         return reply

@@ -273,21 +273,21 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     return min(max(seconds, 0.0), MAX_PAUSE)
 
 
-def allowance_pause(headers: Mapping[str, str], tokens: int) -> tuple[float, str] | None:
-    """Return the seconds to wait and the reason if the headers show that our allowance is used up, else None.
+def allowance_pause(headers: Mapping[str, str], tokens: int) -> float | None:
+    """Return the seconds to wait if the headers show that our allowance is used up, else None.
 
     Args:
         headers: the headers of an answer, with `x-ratelimit-remaining-...` and `x-ratelimit-reset-...` if the server
             sends them.
         tokens: number of tokens in a call, as far as known.
     """
-    longest: tuple[float, str] | None = None
+    pauses = []
     for kind, needed in (("requests", 1), ("tokens", max(1, tokens))):
         remaining = headers.get(f"x-ratelimit-remaining-{kind}", "")[:_MAX_HEADER].strip()
         seconds = duration(headers.get(f"x-ratelimit-reset-{kind}", ""))
         if re.fullmatch(r"-?\d+", remaining, re.ASCII) and int(remaining) < needed and seconds is not None:
-            longest = max(longest or (0.0, ""), (seconds, f"no {kind} left"))
-    return longest
+            pauses.append(seconds)
+    return max(pauses, default=None)
 
 
 def duration(text: str) -> float | None:

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import msgspec
 
@@ -25,17 +23,6 @@ from barista_bench.models.served.replies import Reply
 log = logging.getLogger(__name__)
 
 FIRST_LIMIT = 4
-
-_TRACE_LENGTH = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class LimitChange:
-    """One entry of the trace: the time in seconds, the limit from then on, and the reason."""
-
-    seconds: float
-    limit: float
-    reason: str
 
 
 class AdaptiveLimit:
@@ -52,8 +39,6 @@ class AdaptiveLimit:
         self._slow_start = True
         self._last_cut = float("-inf")
         self._silent_until = float("-inf")
-        self.trace: deque[LimitChange] = deque(maxlen=_TRACE_LENGTH)
-        self._set(self._limit, "start")
 
     @property
     def calls_allowed(self) -> int:
@@ -67,30 +52,23 @@ class AdaptiveLimit:
         if began <= self._last_cut or in_flight < self.calls_allowed or self._limit >= self._ceiling:
             return  # the call was sent before the cut, or the limit did not restrict the calls
         step = 1.0 if self._slow_start else 1.0 / self._limit
-        self._set(min(self._limit + step, self._ceiling), "success")
+        self._limit = min(self._limit + step, self._ceiling)
 
     def record_congestion(self, began: float, reason: str) -> None:
         """Record that a call that began at `began` failed because the server was too busy or did not answer."""
         if began <= self._last_cut:
             return
         self._last_cut, self._slow_start = self._clock(), False
-        self._set(max(1.0, self._limit / 2), reason)
+        self._limit = max(1.0, self._limit / 2)
         log.info("concurrency is cut to %d: %s", self.calls_allowed, reason)
 
-    def pause(self, seconds: float, reason: str) -> None:
+    def pause(self, seconds: float) -> None:
         """Send nothing for these seconds (at most `MAX_PAUSE`). If pauses overlap, the latest end counts."""
-        until = self._clock() + min(seconds, MAX_PAUSE)
-        if seconds > 0 and until > self._silent_until:
-            self._silent_until = until
-            self.trace.append(LimitChange(self._clock(), self._limit, f"pause of {seconds:.3g} s: {reason}"))
+        self._silent_until = max(self._silent_until, self._clock() + min(seconds, MAX_PAUSE))
 
     def pause_left(self) -> float:
         """Seconds until the next call may be sent; 0 or less if it may be sent now."""
         return self._silent_until - self._clock()
-
-    def _set(self, limit: float, reason: str) -> None:
-        self._limit = limit
-        self.trace.append(LimitChange(self._clock(), limit, reason))
 
 
 class Gate:

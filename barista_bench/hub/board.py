@@ -10,6 +10,8 @@ submission`. If judges score the task, `judged.json` lies next to the file. The 
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final
@@ -29,6 +31,8 @@ from barista_bench.runs.score.results import Results, read_results
 
 RESULTS_FILE: Final = "results.json"
 JUDGED_FILE: Final = "judged.json"
+MAX_FILES: Final = 2000
+"""Maximum number of files that are read per submitter."""
 SHOWN_COSTS: Final = tuple(name for name in COST_NAMES if name != "dollars")
 _REMEDY: Final = "Fix: use `publish submission`"
 
@@ -121,14 +125,38 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
         rules = rules.model_copy(update={"content_hashes": published_hashes})
     entries: list[BoardEntry] = []
     refused: list[RefusedSubmission] = []
-    for path in sorted((root / "results").rglob(RESULTS_FILE)):
-        name = path.relative_to(root).as_posix()
+    names, left_out = _limit_files(_files(root / "results"))
+    for name in names:
+        path = root / name
+        if path.name == JUDGED_FILE and (path.parent / RESULTS_FILE).exists():
+            continue
         try:
             entries.append(_entry(path, name, rules))
         except DataError as error:
             reason = str(error).replace(f"{root}{os.sep}", "").removeprefix(f"{name}: ").lstrip(": ")
             refused.append(RefusedSubmission(name, reason))
-    return Board(tuple(entries), tuple(refused))
+    return Board(tuple(entries), (*left_out, *refused))
+
+
+def _limit_files(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmission]]:
+    """Return the first `MAX_FILES` paths `results/<org>/...` of each submitter, and the submitters with more files."""
+    counts, kept = Counter[str](), []
+    for name in names:
+        submitter = folder_of(name)
+        counts[submitter] += 1
+        if counts[submitter] <= MAX_FILES:
+            kept.append(name)
+    left_out = [
+        RefusedSubmission(f"{submitter}/...", f"holds {count} files: files after the first {MAX_FILES} are not read")
+        for submitter, count in counts.items()
+        if count > MAX_FILES
+    ]
+    return kept, left_out
+
+
+def folder_of(name: str) -> str:
+    """Return the submitter's folder `results/<org>` of a file, or `results` for a file outside such folders."""
+    return "/".join(PurePosixPath(name).parts[:-1][:2]) or name
 
 
 def fetch_results(
@@ -147,12 +175,13 @@ def fetch_results(
             refused.append(RefusedSubmission(file.path, f"has {file.size} bytes, or no plain name: not fetched"))
         else:
             paths.append(file.path)
+    paths, left_out = _limit_files(sorted(paths))
     Path(folder).mkdir(parents=True, exist_ok=True)
     if paths:
         snapshot_download(
             repo_id, repo_type="dataset", revision=commit, allow_patterns=paths, local_dir=folder, endpoint=endpoint
         )
-    return Path(folder), tuple(refused)
+    return Path(folder), (*left_out, *refused)
 
 
 def _read_rules(root: Path) -> BoardRules:
@@ -163,6 +192,14 @@ def _read_rules(root: Path) -> BoardRules:
         raise DataError(f"{path}: is larger than {checks.MAX_FILE} bytes. Fix: make it smaller")
     content = checks.load_yaml(path.read_bytes(), str(path))
     return checks.check_schema(BoardRules, {} if content is None else content, str(path))
+
+
+def _files(results: Path) -> Iterator[str]:
+    """Yield the sorted paths of all files below `results`, relative to its parent folder. Links are not followed."""
+    for folder, below, names in os.walk(results):
+        below.sort()
+        for name in sorted(names):
+            yield (Path(folder) / name).relative_to(results.parent).as_posix()
 
 
 def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:

@@ -9,10 +9,14 @@ from typing import Final
 from barista_bench.core.ranking import mean_rank, ranks as shared_ranks
 from barista_bench.files.text_out import one_line
 from barista_bench.hub import checks
-from barista_bench.hub.board import SHOWN_COSTS, Board, BoardEntry
+from barista_bench.hub.board import SHOWN_COSTS, Board, BoardEntry, RefusedSubmission, folder_of
 from barista_bench.runs.described import SHORT
 from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
 from barista_bench.tables import Table, Value
+
+MAX_REFUSALS: Final = 20
+"""Maximum number of refused files that are listed one by one per submitter."""
+
 
 LONGEST: Final = 500
 """Maximum characters of a cell whose text comes from a submission."""
@@ -65,8 +69,15 @@ def overview(board: Board) -> Table:
 
 
 def refusals(board: Board) -> Table:
-    """Return the submissions that are not shown."""
-    rows = [(refused.path, refused.reason) for refused in board.refused]
+    """Return the submissions that are not shown. The first `MAX_REFUSALS` per submitter are listed one by one."""
+    by_submitter: dict[str, list[RefusedSubmission]] = defaultdict(list)
+    for refused in board.refused:
+        by_submitter[folder_of(refused.path)].append(refused)
+    rows = []
+    for submitter, files in by_submitter.items():
+        rows += [(refused.path, refused.reason) for refused in files[:MAX_REFUSALS]]
+        if len(files) > MAX_REFUSALS:
+            rows.append((submitter, f"{len(files) - MAX_REFUSALS} more files are refused"))
     return _table_of("refused", ("file", "reason"), rows, "not shown above")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from barista_bench.hub import board as board_module
 from barista_bench.hub.board import Board, RefusedSubmission, read_board
 from barista_bench.hub.board_tables import overview, refusals, tables
 from barista_bench.hub.files import results_files
@@ -238,6 +239,22 @@ def test_a_refusal_is_one_line_of_bounded_length() -> None:
     assert all(text.isprintable() and len(text) <= 500 for text in texts(refusals(board)))
 
 
+def test_many_files_of_one_submitter_cost_no_other(
+    honest_board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board_module, "MAX_FILES", 30)
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    for number in range(50):
+        (root / f"results/aaa/{number:02}").mkdir(parents=True)
+        (root / f"results/aaa/{number:02}/junk.json").touch()
+    board = read_board(root)
+    assert len(board.entries) == 2
+    assert "holds 50 files: files after the first 30 are not read" in board.refused[0].reason
+    rows = refusals(board).values
+    assert len(rows) == 21
+    assert rows[-1] == ("results/aaa", "11 more files are refused")
+
+
 def test_one_submitter_does_not_decide_which_results_the_overview_shows(honest_board: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(honest_board, tmp_path / "board"))
     _copies(root, "aaa", 5, lambda number: "ab" * 32)
@@ -255,6 +272,15 @@ def _copies(root: Path, submitter: str, count: int, hash_of: Callable[[int], str
         shutil.copytree(root / "results/garden/fruit-8b/relations", model / RELATIONS)
         in_results("model.name", f"{submitter}/m{number}")(model)
         recorded("dataset.content_hash", "content_hash", hash_of(number))(model)
+
+
+def test_files_beside_the_submitters_folders_are_refused_together(honest_board: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    for number in range(30):
+        (root / f"results/{number:02}.json").touch()
+    board = read_board(root)
+    assert len(board.entries) == 2
+    assert refusals(board).values[-1] == ("results", "10 more files are refused")
 
 
 def test_a_plug_ins_task_is_shown_where_the_rules_name_its_leaderboard(honest_board: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ submission`. If judges score the task, `judged.json` lies next to the file. The 
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -33,6 +33,8 @@ RESULTS_FILE: Final = "results.json"
 JUDGED_FILE: Final = "judged.json"
 MAX_FILES: Final = 2000
 """Maximum number of files that are read per submitter."""
+MAX_TABLES: Final = 100
+"""Maximum number of tables with one submitter's results."""
 SHOWN_COSTS: Final = tuple(name for name in COST_NAMES if name != "dollars")
 _REMEDY: Final = "Fix: use `publish submission`"
 
@@ -125,13 +127,18 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
         rules = rules.model_copy(update={"content_hashes": published_hashes})
     entries: list[BoardEntry] = []
     refused: list[RefusedSubmission] = []
+    records: dict[str, set[Comparability]] = defaultdict(set)
     names, left_out = _limit_files(_files(root / "results"))
     for name in names:
         path = root / name
         if path.name == JUDGED_FILE and (path.parent / RESULTS_FILE).exists():
             continue
         try:
-            entries.append(_entry(path, name, rules))
+            entry = _entry(path, name, rules)
+            records[entry.submitter].add(entry.record)
+            if len(records[entry.submitter]) > MAX_TABLES:
+                raise DataError(f"{name}: {entry.submitter} has results in {MAX_TABLES} tables already. {_REMEDY}")
+            entries.append(entry)
         except DataError as error:
             reason = str(error).replace(f"{root}{os.sep}", "").removeprefix(f"{name}: ").lstrip(": ")
             refused.append(RefusedSubmission(name, reason))

@@ -240,20 +240,16 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def check_results(results: Results, where: str) -> None:
-    """Refuse results that contradict themselves, and results that no leaderboard takes.
+    """Refuse results that contradict themselves.
 
     Raises:
-        DataError: the run stopped early, asked a part of the set, had worked examples, or its log was read again. The
-            examples' content hash is malformed. Or `check_numbers` fails.
+        DataError: the examples' content hash is malformed, or `check_numbers` fails.
     """
     is_hash = _SHA256.fullmatch(results.dataset.content_hash) is not None
     require(is_hash, f"{where}: dataset.content_hash: is not a SHA-256", _SCORE)
     require(results.stopped is None, f"{where}: stopped early, and has no score", "start the run without --until")
     part = results.dataset.part
     require(part is None, f"{where}: dataset.part: is a part of the set, which has no rank", "run the whole set")
-    is_plain = "shots" not in results.model.settings
-    require(is_plain, f"{where}: model.settings.shots: no leaderboard takes worked examples", "run without --shots")
-    require(not results.reading, f"{where}: reading: is of a log read again after it was scored", _SCORE)
     check_numbers(results, where)
 
 

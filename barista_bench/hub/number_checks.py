@@ -1,19 +1,17 @@
-"""Check that the scores and counts of results are possible. The leaderboard uses this light module too.
-
-A forger can edit all numbers of a file together. `publish submission` therefore computes them again from the log.
-"""
+"""Check the scores, counts and costs of results for contradictions. The leaderboard uses this light module too."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from barista_bench.core.status import Status
 from barista_bench.errors import DataError
-from barista_bench.judging.results import MEAN, JudgedResults
+from barista_bench.judging.results import MEAN, CategoryMetrics, JudgedResults
 from barista_bench.runs.described import MAX_REPETITIONS
+from barista_bench.runs.score.costs import COST_NAMES, Cost
 from barista_bench.runs.score.results import MetricValue, Results
 
 _ROUNDING: Final = 1e-6
@@ -28,7 +26,7 @@ def require(is_met: bool, complaint: str, remedy: str) -> None:
 
 
 def check_numbers(results: Results, where: str) -> None:
-    """Refuse results whose scores, intervals, repetitions or counts cannot be.
+    """Refuse results whose scores, intervals, repetitions, counts or costs contradict each other.
 
     Raises:
         DataError: a field is invalid. The message names the first such field.
@@ -48,7 +46,7 @@ Complaints = Iterator[tuple[str, str]]
 
 
 def _complaints(results: Results) -> Complaints:
-    repetitions, dataset = results.repetitions, results.dataset
+    repetitions, dataset, timing = results.repetitions, results.dataset, results.timing
     yield "repetitions", "" if 1 <= repetitions <= MAX_REPETITIONS else f"is {repetitions}"
     within = dataset.limit is None or dataset.examples <= dataset.limit
     yield "dataset.examples", "" if dataset.examples and within else f"is {dataset.examples}, limit {dataset.limit}"
@@ -56,8 +54,36 @@ def _complaints(results: Results) -> Complaints:
     lacks = f"lacks the primary metric {results.primary!r:.80}"
     yield "metrics", lacks if primary is None else _outside(primary) and f"{results.primary} {_outside(primary)}"
     yield from _coverage(results)
+    by_detail = {
+        name: [detail.get(name) for detail in results.details]
+        for name, value in (results.details[0] if results.details else {}).items()
+        if isinstance(value, float) and all(name in detail for detail in results.details)
+    }
+    yield "metrics", "" if by_detail.keys() == results.metrics.keys() else "differ from those of details"
     for name, metric in results.metrics.items():
         yield f"metrics.{name}", _metric_complaint(metric, repetitions)
+        yield (
+            f"metrics.{name}.repetitions",
+            "" if metric.repetitions == by_detail[name] else "differ from those of details",
+        )
+    for key, groups in results.breakdowns.items():
+        for value, group in groups.items():
+            is_part = 1 <= group.examples <= dataset.examples
+            yield f"breakdowns.{key}.{value}.examples", "" if is_part else f"is {group.examples} of {dataset.examples}"
+            yield f"breakdowns.{key}.{value}", _metric_complaint(group.metric, repetitions) or _outside(group.metric)
+    if (fit := results.box_fit) is not None:
+        is_fraction = max(fit.mean_best_iou, fit.better_iou or 0.0) <= 1 + _ROUNDING
+        are_parts = max(fit.without_area, fit.outside) <= fit.boxes and fit.answers <= results.coverage.answered
+        yield "box_fit", "" if is_fraction and are_parts else "has parts that are larger than the total"
+    yield "dataset.part", "is a part of the set, which has no rank" if dataset.part else ""
+    shots = results.model.settings.get("shots")
+    yield "model.settings.shots", "" if shots is None else f"are {shots!r:.20}: no leaderboard takes worked examples"
+    yield "reading", "is of a log read again after it was scored" if results.reading else ""
+    if (letters := results.letters) is not None:
+        is_part = letters.total == sum(letters.right.values()) <= results.coverage.answered
+        yield "letters", "" if is_part else "do not add up"
+    yield from _costs(timing.costs, sum(results.coverage.statuses.values()))
+    yield from _tokens(timing.costs, timing.input_tokens, timing.output_tokens)
 
 
 def _coverage(results: Results) -> Complaints:
@@ -78,20 +104,62 @@ def _coverage(results: Results) -> Complaints:
     least, most = statuses.get(Status.OK, 0), sum(statuses.get(name, 0) for name in _READABLE)
     are_read = least <= coverage.answered <= most
     yield "coverage.answered", "" if are_read else f"is {coverage.answered}, and by statuses {least} to {most}"
+    noted = sum(results.notes.values())
+    yield "notes", "" if noted <= finished else f"add up to {noted} of {finished} answers"
     is_earned = bool(coverage.answered) or not results.metrics[results.primary].mean
     yield "coverage.answered", "" if is_earned else f"is 0, and {results.primary} is not"
 
 
 def _judged_complaints(judged: JudgedResults, results: Results) -> Complaints:
-    coverage, run = judged.coverage, results.coverage
-    is_of_run = (coverage.expected, coverage.finished) == (run.expected, run.scored)
-    yield "coverage", "" if is_of_run else f"is of other samples than the run's {run.scored} of {run.expected}"
-    is_part = 0 < coverage.judged <= run.scored and coverage.answered <= run.scored
-    counts = f"{coverage.judged} judged and {coverage.answered} answered of {run.scored} cannot be"
-    yield "coverage", "" if is_part else counts
+    coverage, verdicts, scoring = judged.coverage, judged.coverage.verdicts, judged.scoring
+    expected, finished = results.coverage.expected, results.coverage.scored
+    yield "coverage.expected", "" if coverage.expected == expected else f"is {coverage.expected} of {expected} samples"
+    yield "coverage.finished", "" if coverage.finished == finished else f"is {coverage.finished}, of a run {finished}"
+    is_part = 0 < coverage.judged <= finished and coverage.answered <= finished
+    counts = f"{coverage.judged} judged and {coverage.answered} answered of {finished}"
+    yield "coverage", "" if is_part else f"{counts} cannot be"
+    forms = len(judged.rubric.criteria) * judged.verdicts_per_answer
+    asked = {"g-eval": coverage.answered * forms, "reasoning": finished}.get(judged.method)
+    given = sum(verdicts.values())
+    is_asked = given <= finished * forms if asked is None else given == asked
+    yield "coverage.verdicts", "" if judged.verdicts_per_answer and is_asked else f"add up to {given}"
+    usable = sum(count for name, count in scoring.items() if name != "inferred")
+    is_usable = usable == verdicts.get("ok", 0) and scoring.get("inferred", 0) <= scoring.get("weighted", 0)
+    yield "scoring", "" if is_usable else f"adds up to {usable}, and {verdicts.get('ok', 0)} verdicts are usable"
     for name, metric in judged.metrics.items():
         top = 1.0 if name == MEAN else judged.tops.get(name, 1.0)
         yield f"metrics.{name}", _metric_complaint(metric, judged.repetitions) or _outside(metric, top)
+    yield from _categories("per_category", judged.per_category, judged)
+    for key, groups in judged.breakdowns.items():
+        yield from _categories(f"breakdowns.{key}", groups, judged)
+    yield from _costs(judged.costs, expected * forms)
+    yield from _tokens(judged.costs, judged.input_tokens, judged.output_tokens)
+
+
+def _categories(field: str, groups: Mapping[str, CategoryMetrics], judged: JudgedResults) -> Complaints:
+    for name, total in (("judged", judged.coverage.judged), ("expected", judged.coverage.finished)):
+        added = sum(getattr(group, name) for group in groups.values())
+        yield f"{field}.{name}", "" if added == total else f"adds up to {added} of {total}"
+    for value, group in groups.items():
+        is_part = group.judged <= group.expected and 1 <= group.examples <= judged.dataset.examples
+        yield f"{field}.{value}", "" if is_part else f"{group.judged} of {group.expected} cannot be"
+        for name, metric in group.metrics.items():
+            yield f"{field}.{value}.metrics.{name}", _metric_complaint(metric, judged.repetitions)
+
+
+def _costs(costs: Mapping[str, Cost], samples: int) -> Complaints:
+    for name, cost in costs.items():
+        field = f"costs.{name}"
+        yield field, "" if name in COST_NAMES else "is no cost"
+        yield f"{field}.samples", "" if 1 <= cost.samples <= samples else f"is {cost.samples} of {samples}"
+        is_mean = math.isclose(cost.mean, cost.total / cost.samples, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+        yield f"{field}.mean", "" if is_mean else f"is {cost.mean}, not {cost.total} / {cost.samples}"
+
+
+def _tokens(costs: Mapping[str, Cost], input_tokens: int, output_tokens: int) -> Complaints:
+    for name, total in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
+        of_costs = costs[name].total if name in costs else 0
+        yield name, "" if total == of_costs else f"is {total}, and costs.{name}.total {of_costs}"
 
 
 def _metric_complaint(metric: MetricValue, repetitions: int) -> str:

@@ -14,7 +14,7 @@ from barista_bench.core.option_order import QuestionStatistics, reordered, stati
 from barista_bench.core.statistics import mean_statistics
 from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.hub.checks import check_results
+from barista_bench.hub.number_checks import check_numbers
 from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import runner
 from barista_bench.runs.run_folder import read_run
@@ -60,7 +60,7 @@ def test_a_part_never_ranks_beside_whole_sets(part: Path, dataset: Path, tmp_pat
     results = [read_results(folder / "results.json") for folder in (part, tmp_path / "whole")]
     assert results[0].comparability != results[1].comparability
     with pytest.raises(DataError, match="a part of the set"):
-        check_results(results[0], "results.json")
+        check_numbers(results[0], "results.json")
     barista("report", part, tmp_path / "whole", "--out", tmp_path / "report")
     assert "was asked a part of the set" in (tmp_path / "report/report.md").read_text(encoding="utf-8")
 

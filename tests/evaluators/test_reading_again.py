@@ -12,7 +12,7 @@ from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.example import Example
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.hub.checks import check_results
+from barista_bench.hub.number_checks import check_numbers
 from barista_bench.hub.rows import read_row
 from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.base import ScriptedModel
@@ -55,7 +55,7 @@ def test_a_submission_takes_the_reading_fixed_before_scoring(fractions: Path) ->
     again = score(fractions, options={"box_format": "xyxy/1"})
     assert read_row(fractions).results.reading == {}
     with pytest.raises(DataError, match="log read again"):
-        check_results(again.results, "results.json")
+        check_numbers(again.results, "results.json")
 
 
 def test_reports_and_comparisons_name_the_reading(fractions: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from barista_bench.core.example import Example, FrameRef
 from barista_bench.core.prompt import ImagePart
 from barista_bench.data.dataset import BuiltExamples, open_examples
 from barista_bench.errors import BudgetError, ConfigError
-from barista_bench.hub.checks import check_results
+from barista_bench.hub.number_checks import check_numbers
 from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.shots import _balanced
@@ -87,7 +87,7 @@ def test_number_and_seed_are_part_of_the_identity_and_of_the_label(
     results = score(tmp_path / "run").results
     assert results.model.label == "listener + 1 shots"
     with pytest.raises(Exception, match="no leaderboard takes worked examples"):
-        check_results(results, "results.json")
+        check_numbers(results, "results.json")
 
 
 def test_limits_count_the_worked_examples(six_tasks: Path, tmp_path: Path, listener: Listener) -> None:

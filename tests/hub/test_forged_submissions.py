@@ -14,7 +14,7 @@ from barista_bench.hub.board_tables import overview, refusals, tables
 from barista_bench.hub.files import results_files
 from barista_bench.tables import Table
 from tests.conftest import MadeOnce
-from tests.hub.forging import Forgery, edit, submit
+from tests.hub.forging import Forgery, edit, first, submit
 from tests.judging.judges import VQA
 
 RELATIONS = "relations"
@@ -66,6 +66,11 @@ def every_run(**values: object) -> Callable[[list[dict[str, Any]]], list[dict[st
     return lambda details: [{**detail, **values} for detail in details]
 
 
+def _better(model: Path) -> None:
+    """A better value, in the figure and in its runs."""
+    primary(mean=0.99, repetitions=[0.99, 0.99], std=0.0, low=0.98, high=1.0)(model)
+
+
 def _called(name: str) -> Forgery:
     """Another primary metric, with all that belongs to it."""
     best = {"mean": 1.0, "std": 0.0, "repetitions": [1.0, 1.0], "low": 1.0, "high": 1.0}
@@ -108,16 +113,24 @@ def _moved(to: str) -> Forgery:
 
 
 METRICS: dict[str, Forgery] = {
+    "a better value": _better,
     "an interval below its value": primary(low=0.0, high=0.01),
     "an interval that ends above 1": primary(high=1.5),
     "an interval without a low end": primary(low=None),
     "another deviation": primary(std=0.5),
     "a run more than were run": primary(repetitions=[0.5] * 3, mean=0.5),
     "a mean that is not that of its runs": primary(mean=0.9, high=1.0),
+    "details with other runs": in_results("details", every_run(micro_f1=0.99)),
+    "a figure that no detail has": in_results("metrics", lambda all: {**all, "charm": next(iter(all.values()))}),
+    "a group's interval that does not hold it": in_results(
+        "breakdowns", first(first(lambda cell: {**cell, "metric": {**cell["metric"], "low": 0.999, "high": 1.0}}))
+    ),
     "a figure of the forger's own as the primary one": _called("charm"),
     "a number as NaN": written(lambda text: text.replace(b'"mean": 0', b'"mean": NaN, "x": 0', 1)),
     "a number as text": primary(mean="high"),
 }
+_FIT = {"format": "xyxy/1000", "answers": 8, "mean_best_iou": 0.9, "boxes": 8, "without_area": 0, "outside": 0}
+_FIT |= {"better_format": None, "better_iou": None}
 COUNTS: dict[str, Forgery] = {
     "a thousand runs and one": in_results("repetitions", 1001),
     "no examples": both(in_results("dataset.examples", 0), in_results("coverage.expected", 0)),
@@ -126,6 +139,8 @@ COUNTS: dict[str, Forgery] = {
     "more expected than asked": in_results("coverage.expected", lambda count: count + 1),
     "statuses that do not add up": in_results("coverage.statuses.ok", 1),
     "a status of the forger's own": in_results("coverage.statuses", lambda s: {**s, "brilliant": 1}),
+    "more boxes outside than boxes": in_results("box_fit", _FIT | {"outside": 9}),
+    "more odd answers than answers": in_results("notes", {"ended oddly": 10**6}),
     "trained on its videos": in_results("trained_on", 2),
     "a task version below 0": both(
         in_results("dataset.task_version", -1), in_results("comparability.task_version", -1)
@@ -133,10 +148,16 @@ COUNTS: dict[str, Forgery] = {
 }
 COSTS: dict[str, Forgery] = {
     "seconds below 0": in_results("timing.costs.seconds", metric(total=-5.0, mean=-5.0 / 24)),
-    "tokens of 1e308": in_results(
-        "timing.costs", lambda c: {**c, "output_tokens": {"total": 1e308, "mean": 1.0, "samples": 24}}
-    ),
+    "tokens of 1e308": in_results("timing.costs", lambda c: {**c, "output_tokens": _cost(1e308)}),
+    "a mean that is not total by samples": in_results("timing.costs.seconds.mean", 1e-9 + 0.5),
+    "more samples than there are": in_results("timing.costs.seconds.samples", 10**6),
+    "a cost of the forger's own": in_results("timing.costs", lambda c: {**c, "kindness": _cost(0.0)}),
+    "tokens in all that are others than the samples'": in_results("timing.output_tokens", 7),
 }
+
+
+def _cost(total: float) -> dict[str, object]:
+    return {"total": total, "mean": total / 24, "samples": 24}
 
 
 NAMES: dict[str, Forgery] = {
@@ -177,6 +198,11 @@ JUDGED: dict[str, Forgery] = {
     "a criterion's interval that does not hold it": in_judged("metrics.accuracy", metric(low=0.999, high=1.0)),
     "more judged than finished": in_judged("coverage.judged", 10**6),
     "fewer finished than the run": in_judged("coverage.finished", 1),
+    "verdicts that do not add up": in_judged("coverage.verdicts.ok", 1),
+    "scorings that do not add up": in_judged("scoring.plain", 1),
+    "more inferred than weighted": in_judged("scoring.inferred", 10**6),
+    "another number of verdicts": in_judged("verdicts_per_answer", 9),
+    "categories that do not add up": in_judged("per_category", first(lambda group: {**group, "judged": 1})),
     "a spread of verdicts below 0": in_judged("sd_of_verdicts", {"mean": -1.0}),
     "answers of another set": in_judged("answers.content_hash", "ab" * 32),
     "another model": in_judged("model", "garden/other"),
@@ -185,6 +211,7 @@ JUDGED: dict[str, Forgery] = {
         in_judged("method", "released"), in_judged("comparability.judge.method", "released")
     ),
     "a floor as the judge": both(in_judged("judge.name", "lexical"), in_judged("comparability.judge.name", "lexical")),
+    "tokens that the verdicts did not take": in_judged("output_tokens", 1),
 }
 FORGERIES = METRICS | COUNTS | COSTS | NAMES | JUDGED
 
@@ -253,6 +280,19 @@ def test_many_files_of_one_submitter_cost_no_other(
     rows = refusals(board).values
     assert len(rows) == 21
     assert rows[-1] == ("results/aaa", "11 more files are refused")
+
+
+def test_a_submitter_stands_in_a_bounded_number_of_tables(
+    honest_board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board_module, "MAX_TABLES", 3)
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    _copies(root, "aaa", 5, lambda number: f"{number:02x}" * 32)
+    board = read_board(root)
+    assert len(board.entries) == 3 + 2
+    assert [refused.reason for refused in board.refused] == [
+        "aaa has results in 3 tables already. Fix: use `publish submission`"
+    ] * 2
 
 
 def test_one_submitter_does_not_decide_which_results_the_overview_shows(honest_board: Path, tmp_path: Path) -> None:

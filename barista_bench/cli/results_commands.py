@@ -322,5 +322,5 @@ def submit(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `check_
         if settings.results_repo is not None:
             pushes.append(pusher.push(settings.results_repo, "dataset", files.results))
     for pushed in pushes:
-        content = "uploaded" if pushed.is_new else "nothing new"
+        content = f"{len(pushed.changed)} files" if pushed.changed else "nothing new"
         print_result(f"{pushed.repo_type} {pushed.repo_id}: {content}: {pushed.url}")

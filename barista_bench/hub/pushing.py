@@ -1,23 +1,26 @@
 """Upload a submission or a folder to the Hub.
 
-A submission goes to a pull request or a branch, and to main only on request. A folder gets its own repository. All
-uploads use `huggingface_hub`, which leaves out files that the repository already holds. Each commit names its parent
-commit. So a concurrent change of a card is not overwritten: the Hub refuses the commit, and the next try merges again.
+A submission goes to a pull request or a branch, and to main only on request. A folder gets its own repository. Files
+are never sent twice. All uploads use `huggingface_hub`. Each commit names its parent commit. So a concurrent change of
+a card is not overwritten: the Hub refuses the commit, and the next try merges again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import escape
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal, TypeAlias
 
 from huggingface_hub import CommitOperationAdd, HfApi, errors, get_token
 from huggingface_hub.hf_api import RepoFile
+from huggingface_hub.utils.sha import git_hash
 
 from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.files.text_out import check_address, check_variable_name, refuse_key_in_clear
@@ -28,6 +31,8 @@ from barista_bench.version import __version__
 
 MAIN: Final = "main"
 TITLE: Final = "Add results of barista_bench"
+MAX_OPEN: Final = 50
+"""Maximum number of open pull requests that are searched for the same files."""
 RepoType: TypeAlias = Literal["model", "dataset", "space"]
 
 
@@ -64,12 +69,12 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """The outcome for one repository. `is_new` tells whether the repository lacked one of the files."""
+    """The outcome for one repository. `changed` holds the committed files. It is empty if nothing had changed."""
 
     repo_id: str
     repo_type: RepoType
     url: str
-    is_new: bool
+    changed: tuple[str, ...]
 
 
 def find_token(variable: str | None = None) -> str:
@@ -210,22 +215,31 @@ class Pusher:
     def _read_files(self, repo_id: str, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
         """Read small files at these paths from a model repository. Missing files are left out."""
         with self._explaining_errors(repo_id, "reading its card"), TemporaryDirectory() as folder:
-            contents = {}
-            for file in self._api.get_paths_info(repo_id, list(paths), revision=commit):
-                if not isinstance(file, RepoFile):
-                    continue
+            remote_files = list(self._files(repo_id, "model", paths, commit))
+            for file in remote_files:
                 if file.size > MAX_FILE:
                     raise PushError(f"{repo_id}: {file.path} has {file.size} bytes. Fix: check that file")
+            contents = {}
+            for file in remote_files:
                 copy = self._api.hf_hub_download(repo_id, file.path, revision=commit, local_dir=folder)
                 contents[file.path] = Path(copy).read_bytes()
         return contents
 
     def _commit(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], commit: str) -> Push:
         refuse_secrets(files, repo_id, self._token)
+        with self._explaining_errors(repo_id, "comparing files"):
+            changed = self._changed_files(repo_id, repo_type, files, commit)
+            if not changed:
+                page = self._page(repo_id, repo_type, f"tree/{self.destination.revision}")
+                return Push(repo_id, repo_type, page, ())
+            request_url = self._open_request(repo_id, repo_type, files) if self.destination.opens_pull_request else None
+        if request_url is not None:
+            return Push(repo_id, repo_type, request_url, ())
+        operations = [CommitOperationAdd(name, data) for name, data in files.items() if name in changed]
         with self._explaining_errors(repo_id, "uploading"):
             commit_info = self._api.create_commit(
                 repo_id,
-                [CommitOperationAdd(name, data) for name, data in files.items()],
+                operations,
                 commit_message=TITLE,
                 commit_description="Written and checked by `barista-bench publish submission`.",
                 repo_type=repo_type,
@@ -233,7 +247,32 @@ class Pusher:
                 create_pr=self.destination.opens_pull_request,
                 parent_commit=commit,
             )
-        return Push(repo_id, repo_type, commit_info.pr_url or commit_info.commit_url, commit_info.oid != commit)
+        return Push(repo_id, repo_type, commit_info.pr_url or commit_info.commit_url, tuple(sorted(changed)))
+
+    def _changed_files(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], revision: str) -> set[str]:
+        """Return the files that the revision lacks or holds with other content."""
+        remote = {file.path: file for file in self._files(repo_id, repo_type, list(files), revision)}
+        return {name for name, data in files.items() if name not in remote or not _has_content(remote[name], data)}
+
+    def _open_request(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes]) -> str | None:
+        """Return the page of an open pull request that already contains these files, or None."""
+        requests = self._api.get_repo_discussions(
+            repo_id, repo_type=repo_type, discussion_type="pull_request", discussion_status="open"
+        )
+        for request in islice(requests, MAX_OPEN):
+            if request.title == TITLE and not self._changed_files(repo_id, repo_type, files, f"refs/pr/{request.num}"):
+                return self._page(repo_id, repo_type, f"discussions/{request.num}")
+        return None
+
+    def _files(self, repo_id: str, repo_type: RepoType, paths: Sequence[str], revision: str) -> Iterator[RepoFile]:
+        for start in range(0, len(paths), 500):
+            part = list(paths[start : start + 500])
+            for file in self._api.get_paths_info(repo_id, part, repo_type=repo_type, revision=revision):
+                if isinstance(file, RepoFile):
+                    yield file
+
+    def _page(self, repo_id: str, repo_type: RepoType, place: str) -> str:
+        return "/".join((self._api.endpoint, *((f"{repo_type}s",) if repo_type != "model" else ()), repo_id, place))
 
     @contextmanager
     def _explaining_errors(self, repo_id: str, doing: str) -> Iterator[None]:
@@ -272,3 +311,12 @@ _REMEDIES: Final = {
     409: "try again: somebody changed the repository meanwhile",
     412: "try again: somebody changed the repository meanwhile",
 }
+
+
+def _has_content(remote_file: RepoFile, content: bytes) -> bool:
+    """Return whether a file on the Hub has this content, according to the Hub's hashes."""
+    if remote_file.size != len(content):
+        return False
+    if remote_file.lfs is None:
+        return remote_file.blob_id == git_hash(content)
+    return remote_file.lfs.sha256 == hashlib.sha256(content).hexdigest()

@@ -47,6 +47,17 @@ class _Handler(Handler):
         files = repo.commits[sha]
         self.json([entry(path, files[path]) for path in asked if path in files])
 
+    def discussions(self, repo: Repo, repo_id: str) -> None:
+        about = {
+            "author": {"name": "someone"},
+            "createdAt": "2026-11-21T10:00:00.000Z",
+            "status": "open",
+            "repo": {"name": repo_id, "type": "model"},
+            "isPullRequest": True,
+        }
+        listed = [{"title": title, "num": number, **about} for number, title in enumerate(repo.pulls, start=1)]
+        self.json({"discussions": listed, "count": len(listed), "start": 0})
+
     def branch(self, repo: Repo, repo_id: str, branch: str) -> None:
         if not self._may_write():
             return self.error(403, "Forbidden")
@@ -96,12 +107,13 @@ class _Handler(Handler):
         ("/api/validate-yaml", validate),
         ("/api/repos/create", create),
         (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/paths-info/([^/]+)", paths),
+        (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/discussions", discussions),
         (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/branch/([^/]+)", branch),
         (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/preupload/([^/]+)", preupload),
         (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/commit/([^/]+)", commit),
         *Handler.ROUTES,
     )
-    WITHOUT_REVISION = (branch,)
+    WITHOUT_REVISION = (discussions, branch)
 
 
 @dataclass

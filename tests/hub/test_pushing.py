@@ -38,7 +38,7 @@ def push(hub: UploadStandIn, made: Submission, *, token: str = TOKEN, **where: o
 def test_the_default_is_a_pull_request_and_main_stays_as_it_is(hub: UploadStandIn, made: Submission) -> None:
     done = push(hub, made)
     assert done.url.endswith(f"/{MODEL}/discussions/1")
-    assert done.is_new
+    assert done.changed == (RESULTS, "README.md")
     assert hub.files(MODEL) == {"README.md": CARD, "config.json": b"{}"}
     proposed = hub.files(MODEL, "refs/pr/1")
     assert proposed["config.json"] == b"{}"
@@ -47,11 +47,24 @@ def test_the_default_is_a_pull_request_and_main_stays_as_it_is(hub: UploadStandI
     assert yaml.safe_load(proposed[RESULTS])[0]["value"] == 42.0
 
 
+@pytest.mark.full
+def test_the_same_results_open_no_second_pull_request_and_another_of_that_title_is_ignored(
+    hub: UploadStandIn, made: Submission
+) -> None:
+    push(hub, submission(row(results("grounding"))))
+    first, second = push(hub, made), push(hub, made)
+    assert first.url.endswith("/discussions/2")
+    assert second.url == first.url
+    assert first.changed
+    assert not second.changed
+    assert len(hub.commits_asked()) == 2
+
+
 def test_a_branch_is_made_and_written_to_once(hub: UploadStandIn, made: Submission) -> None:
-    assert push(hub, made, branch="results").is_new
+    assert push(hub, made, branch="results").changed
     assert RESULTS in hub.files(MODEL, "results")
     assert RESULTS not in hub.files(MODEL)
-    assert not push(hub, made, branch="results").is_new
+    assert not push(hub, made, branch="results").changed
     assert len(hub.commits_asked()) == 1
     assert not hub.repos["model", MODEL].pulls
 
@@ -72,11 +85,11 @@ def test_main_is_written_to_only_when_told(hub: UploadStandIn, made: Submission)
             Destination(branch)
     with pytest.raises(ConfigError, match="both a branch and main"):
         Destination("results", to_main=True)
-    assert push(hub, made, to_main=True).is_new
+    assert push(hub, made, to_main=True).changed
     assert RESULTS in hub.files(MODEL)
-    assert not push(hub, made, to_main=True).is_new
+    assert not push(hub, made, to_main=True).changed
     # What lies on main already needs no pull request either.
-    assert not push(hub, made).is_new
+    assert not push(hub, made).changed
     assert len(hub.commits_asked()) == 1
 
 
@@ -97,8 +110,9 @@ def test_results_go_to_their_dataset(hub: UploadStandIn) -> None:
     pusher = Pusher(TOKEN, Destination(), endpoint=hub.endpoint)
     files = {"README.md": b"new", "results/a/b/relations/results.json": b"{}\n"}
     done = pusher.push("garden/results", "dataset", files)
-    assert done.is_new
+    assert set(done.changed) == set(files)
     assert hub.files("garden/results", "refs/pr/1", "dataset") == {"kept.txt": b"kept", **files}
+    assert not pusher.push("garden/results", "dataset", files).changed
 
 
 @pytest.mark.parametrize(

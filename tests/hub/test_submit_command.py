@@ -127,8 +127,13 @@ def test_push_opens_pull_requests_and_the_token_is_in_no_file_and_no_output(
     for name, content in hub.files(MODEL, "refs/pr/1").items():
         assert (out / "model" / name).read_bytes() == content  # what was looked at is what was sent
     assert list(hub.files("garden/results", "refs/pr/1", "dataset")) == [f"results/{MODEL}/relations/results.json"]
+    commits = len(hub.commits_asked())
+    code, again = push(hub, *arguments)
+    assert code == 0, again
+    assert again.count("nothing new") == 2
+    assert len(hub.commits_asked()) == commits
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    assert TOKEN not in said
+    assert TOKEN not in said + again
     assert TOKEN.encode() not in written
 
 

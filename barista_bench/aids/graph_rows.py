@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.coverage import frame_ranges
@@ -129,6 +127,9 @@ def read_graph_rows(data: str | Path, video_ids: Collection[str]) -> dict[str, V
 
 
 def _read(data: Path, config: str, video_ids: Collection[str]) -> list[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     files = sorted((data / config).glob("*.parquet"))
     if not files:
         raise DataError(

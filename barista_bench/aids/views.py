@@ -10,10 +10,9 @@ from PIL import Image, ImageDraw
 
 from barista_bench.aids.facts import QuestionScene
 from barista_bench.aids.graph_rows import Box
-from barista_bench.aids.levels import View
-from barista_bench.aids.picture_facts import elsewhere, evidence_boxes
-from barista_bench.aids.transformed import mirrored, reversed_clip
-from barista_bench.core.example import Example
+from barista_bench.aids.places import elsewhere, widened
+from barista_bench.aids.task_aids import TaskAids, View
+from barista_bench.core.example import Example, evidence_objects
 
 DILATION = 0.1
 """Margin on each side of a painted area, as a fraction of the width or height of the object's box."""
@@ -40,36 +39,34 @@ class Viewed(msgspec.Struct, frozen=True):
         return {"example_id": self.example.example_id, "view": self.view, "areas": self.areas, **question}
 
 
-def viewed(view: View, scene: QuestionScene) -> Viewed | None:
+def viewed(view: View, scene: QuestionScene, aids: TaskAids) -> Viewed | None:
     """Return an example in a view, or None if the view would change nothing or cannot be made."""
+    size = scene.video.size
     if view in ("mirrored", "reversed"):
-        transformed = mirrored(scene.example, scene.video.size) if view == "mirrored" else reversed_clip(scene)
+        transformed = aids.mirrored(scene.example, size) if view == "mirrored" else aids.reversed(scene)
         return None if transformed is None else Viewed(view, transformed)
-    evidence = [
-        [_dilated(box, scene.video.size) for box in evidence_boxes(scene, frame.frame_index)]
-        for frame in scene.example.frames
+    areas = [
+        tuple(widened(box, DILATION, (float(size[0]), float(size[1]))) for box in _evidence_boxes(scene, frame))
+        for frame in (each.frame_index for each in scene.example.frames)
     ]
-    if not any(evidence):
+    if not any(areas):
         return None
-    areas = [tuple(boxes) for boxes in evidence]
     if view == "hide_elsewhere":
-        areas = [
-            tuple(
-                place
-                for box in boxes
-                if (place := elsewhere(box, boxes, scene.video.size, f"{scene.example.example_id} {frame} {box}"))
-            )
-            for frame, boxes in enumerate(evidence)
+        others = [
+            [elsewhere(box, boxes, size, f"{scene.example.example_id} {frame} {box}") for box in boxes]
+            for frame, boxes in enumerate(areas)
         ]
-        if list(map(len, areas)) != list(map(len, evidence)):
+        if any(None in boxes for boxes in others):
             return None
+        areas = [tuple(box for box in boxes if box) for boxes in others]
     return Viewed(view, scene.example, tuple(areas))
 
 
-def _dilated(box: Box, size: tuple[int, int]) -> Box:
-    across, down = DILATION * (box[2] - box[0]), DILATION * (box[3] - box[1])
-    x0, y0, x1, y1 = box[0] - across, box[1] - down, box[2] + across, box[3] + down
-    return max(0.0, x0), max(0.0, y0), min(float(size[0]), x1), min(float(size[1]), y1)
+def _evidence_boxes(scene: QuestionScene, frame: int) -> list[Box]:
+    """Return the boxes of the example's evidence on a frame: its objects and the hands that act on these objects."""
+    hands = scene.example.evidence.get("hand_ids")
+    ids = {*evidence_objects(scene.example), *(map(str, hands) if isinstance(hands, list) else ())}
+    return [row.box for row in scene.boxes(frame, ids)]
 
 
 def paint(image: Image.Image, boxes: Sequence[Box], size: tuple[int, int], *, keep: bool) -> Image.Image:

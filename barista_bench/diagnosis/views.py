@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from barista_bench.aids.levels import Aid, View
+from barista_bench.aids.task_aids import Aid, View
 from barista_bench.aids.texts import AidBook
 from barista_bench.core.resampling import SCORE
 from barista_bench.core.task import Example, Prediction, Scored, Task

@@ -21,7 +21,8 @@ from typing import Any, Literal
 import msgspec
 from PIL import Image
 
-from barista_bench.aids.levels import LEVELS, Aid, has_aids
+from barista_bench.aids.levels import LEVELS
+from barista_bench.aids.task_aids import Aid, has_aids
 from barista_bench.aids.texts import AidBook, Parts
 from barista_bench.benchmarks import task_class, task_names
 from barista_bench.core.boxes import BoxFormat
@@ -204,7 +205,7 @@ def _aids(
 ) -> tuple[dict[str, Parts], AidInserter]:
     """Return the aids of each question that has some: those of one condition of its diagnosis, chosen by content."""
     levels = usual_levels(task, examples, str(data))
-    book = AidBook.open(task, examples, str(data))
+    book = AidBook.open(task, examples.examples, str(data))
     parts = {}
     for planned in plan(examples.examples, book, levels):
         name = planned.example.example_id

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from barista_bench.aids.facts import TOLERANCE
 from barista_bench.aids.graph_rows import read_graph_rows
-from barista_bench.aids.levels import TASK_LEVELS, Aid, check_aids, fact_level, needed_levels, parse_aids
-from barista_bench.aids.texts import TOLERANCE, parts_lines
+from barista_bench.aids.task_aids import Aid, check_aids, parse_aids
+from barista_bench.aids.texts import parts_lines
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.errors import ConfigError, DataError
-from tests.diagnosis.conftest import TASKS, Aids
+from tests.diagnosis.conftest import AIDED_TASKS, TASKS, Aids
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -41,7 +42,7 @@ def test_another_answer_follows_from_a_false_aid(name: str, aids_of: Aids) -> No
     targets = [
         (example, target)
         for example in examples
-        for level in needed_levels(task, example)
+        for level in task.aids.needed_levels(example)
         if (target := book.other_target(example, level)) is not None
     ]
     assert targets
@@ -65,8 +66,8 @@ def test_the_same_question_has_the_same_aids(aids_of: Aids) -> None:
 
 
 def test_a_task_admits_no_aid_of_the_level_that_it_asks() -> None:
-    for (benchmark, name), levels in TASK_LEVELS.items():
-        assert not set(levels.asked) & {fact_level(level) for level in (*levels.aids, *levels.also)}, (benchmark, name)
+    for task in AIDED_TASKS:
+        assert not any(map(task.aids.asks, task.aids.admitted)), (task.benchmark, task.name)
     with pytest.raises(ConfigError, match="relations asks about that level"):
         check_aids(get_task("barista", "relations"), parse_aids(["relations"]))
 

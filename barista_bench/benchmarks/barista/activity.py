@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise, zip_longest
 from typing import Any
 
+from barista_bench.aids.task_aids import VIEWS
+from barista_bench.benchmarks.barista.activity_aids import ActivityAids
 from barista_bench.benchmarks.barista.activity_choices import (
     ActivityChoice,
     ActivityInputs,
@@ -97,6 +99,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     metadata_type = ActivityMetadata
     evidence_type = ActivityEvidence
     layers = ("activities",)
+    aids = ActivityAids(given=("zoom", "objects"), also=("marks",), views=VIEWS)
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: ActivitySampling) -> tuple[int, int]:
         segment = named_activities(video)[candidate.item]

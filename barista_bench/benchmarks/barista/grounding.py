@@ -24,6 +24,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, load_named_domain, thin_frames
+from barista_bench.benchmarks.barista.grounding_aids import GroundingAids
 from barista_bench.benchmarks.barista.phrases import (
     DescribedObject,
     Phrase,
@@ -137,6 +138,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
     options = packaged_protocol(PROMPT_PACKAGE, name)
     layers = ("attributes", "relations")
+    aids = GroundingAids(asked=("objects",), given=("states", "relations"))
 
     inputs_type = GroundingInputs
     target_type = GroundingTarget

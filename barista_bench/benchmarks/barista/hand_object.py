@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import Meta
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, thin_frames
+from barista_bench.benchmarks.barista.hand_object_aids import HandObjectAids
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     BoxedInteraction,
@@ -155,6 +156,7 @@ class HandObject(GraphTask[HandObjectSampling]):
     target_type = InteractionTarget
     metadata_type = HandObjectMetadata
     layers = ("relations",)
+    aids = HandObjectAids(asked=("relations",), given=("marks",))
     evidence_type = HandObjectEvidence
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: HandObjectSampling) -> tuple[int, int]:

@@ -33,6 +33,7 @@ from barista_bench.benchmarks.barista.reference_text import (
     relation_clauses,
     structured_reference,
 )
+from barista_bench.benchmarks.barista.referring_aids import ReferringAids
 from barista_bench.benchmarks.kinds.box_answers import box_fields, box_size
 from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling, frame_metadata
 from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, TextTask
@@ -147,6 +148,7 @@ class Referring(TextTask[ReferringSampling]):
     target_type = ReferringTarget
     metadata_type = ReferringMetadata
     layers = ("attributes", "relations")
+    aids = ReferringAids(asked=("objects", "states"), given=("zoom", "relations"))
     evidence_type = ReferringEvidence
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: ReferringSampling) -> tuple[int, int]:

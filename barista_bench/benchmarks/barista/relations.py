@@ -38,6 +38,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
     relation_failures,
     vocabulary_entries,
 )
+from barista_bench.benchmarks.barista.relations_aids import RelationsAids
 from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling, frame_metadata
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
@@ -119,6 +120,7 @@ class Relations(GraphTask[RelationsSampling]):
     target_type = RelationSet
     metadata_type = FrameMetadata
     layers = ("relations",)
+    aids = RelationsAids(asked=("relations",), given=("objects",))
     evidence_type = RelationEvidence
 
     def vocabulary(self, video: VideoGraph, sampling: RelationsSampling) -> Vocabulary:

@@ -24,6 +24,8 @@ from typing import ClassVar, NamedTuple
 
 from PIL import Image
 
+from barista_bench.aids.levels import LevelName
+from barista_bench.aids.task_aids import TaskAids
 from barista_bench.benchmarks.release_records import GraphColumns
 from barista_bench.benchmarks.vista.columns import (
     HIGHEST,
@@ -73,6 +75,14 @@ _KINDS: dict[str, FailureKind] = {
     "permutation": "wrong_order",
 }
 """Maps a theme to the way in which its wrong descriptions differ. Other themes mix several differences."""
+
+
+class MatchingAids(TaskAids):
+    """Generated questions of level 1 admit the objects in view."""
+
+    def needed_levels(self, example: Example) -> tuple[LevelName, ...]:
+        """Return no level for videos joined from clips, whose times are not those of the graph."""
+        return self.admitted if example.metadata.get("level") == 1 else ()
 
 
 class Matching(ReleaseTask[EvenSampling]):
@@ -277,10 +287,10 @@ class Matching(ReleaseTask[EvenSampling]):
 
         If several fit, only the first gets full marks, since only one may be best.
         """
-        return self.choosing_answer(example, _reference(example)[0])
+        return self.answer_text(_reference(example)[:1], example)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        return self.choosing_answer(example, rng.choice(MatchingInputs.of(example).labels))
+        return self.answer_text([rng.choice(MatchingInputs.of(example).labels)], example)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """Return the label that fits most of the set's other videos. At a tie, the first label wins.
@@ -290,12 +300,12 @@ class Matching(ReleaseTask[EvenSampling]):
         """
         set_examples = [other for other in others if self.resampling_unit(other) == self.resampling_unit(example)]
         counts = Counter(label for other in set_examples for label in _reference(other))
-        return self.choosing_answer(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
+        return self.answer_text([max(MatchingInputs.of(example).labels, key=lambda label: counts[label])], example)
 
-    def choosing_answer(self, example: Example, best: str) -> str:
-        """Write full marks for one label."""
-        labels = MatchingInputs.of(example).labels
-        return write_answer({label: self._highest if label == best else LOWEST for label in labels})
+    def answer_text(self, labels: Sequence[str], example: Example) -> str:
+        """Write full marks for some labels."""
+        others = MatchingInputs.of(example).labels
+        return write_answer({label: self._highest if label in labels else LOWEST for label in others})
 
 
 class VirtualHome(Matching):
@@ -308,6 +318,7 @@ class RealWorld(Matching):
     """Filmed videos. Their level 1 also has object tracking, interactions and doors."""
 
     name = upstream_name = environment = "real_world"
+    aids = MatchingAids(given=("objects",), views=())
 
 
 class Minecraft(Matching):
@@ -320,6 +331,7 @@ class All(Matching):
     """All environments together. Every problem set has the same weight."""
 
     name = upstream_name = "all"
+    aids = MatchingAids(given=("objects",), views=())
     environment = None
 
 

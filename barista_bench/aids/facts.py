@@ -1,4 +1,4 @@
-"""Hold the facts of a question's video, and find other true facts of the same video in the same form."""
+"""Hold the facts of a question's video, and find their controls: other facts of the same form, and exchanged names."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple
 
 from barista_bench.aids.graph_rows import Box, BoxRow, RelationRow, Span, VideoRows
-from barista_bench.core.example import Example, GraphEvidence
+from barista_bench.core.example import Example, Fields, content_seed
 from barista_bench.metrics.interaction_f1.scoring import box_iou
-from barista_bench.scene_graph.video_graph import WINDOW
+from barista_bench.scene_graph.video_graph import HANDS, UNNAMED, WINDOW
 
 Frames = tuple[int, ...]
 _SAME_PLACE = 0.5
 """Minimum IoU of two boxes of an object that count as the same fact."""
+_OVERLAP = 0.1
+"""Maximum fraction of an area elsewhere that may be evidence."""
+_STEPS = 16
 TOLERANCE = 0.1
 """Maximum difference in words between an inert aid and the true aid, as a fraction of the true aid."""
 
@@ -86,28 +89,14 @@ Finder = Callable[[QuestionScene], Iterable[Fact]]
 """Finds the facts of one level at the frames of a scene."""
 
 
-def graph_evidence(example: Example) -> GraphEvidence | None:
-    """Return the part of a graph from which an example of another benchmark was generated, or None."""
-    graph = example.evidence.get("graph")
-    return GraphEvidence.read(graph) if isinstance(graph, dict) else None
-
-
-def graph_video(example: Example) -> str:
-    """Return the id of the example's video in the graph."""
-    graph = graph_evidence(example)
-    return graph.video_id if graph else example.video_id
-
-
 def asked_frames(example: Example) -> Frames:
     """Return the frames of a question. For a clip, return all keyframes, including keyframes that are not shown.
 
     For a generated question, these are frames of the graph's video. The question may show only a clip of this video.
     """
-    if graph := graph_evidence(example):
-        return tuple(graph.frames)
-    keyframes = example.metadata.get("original_frame_indices")
-    frames = keyframes if isinstance(keyframes, list) else [frame.frame_index for frame in example.frames]
-    return tuple(int(frame) for frame in frames)
+    graph = example.evidence.get("graph")
+    frames = graph["frames"] if isinstance(graph, dict) else example.metadata.get("original_frame_indices")
+    return tuple(frames if isinstance(frames, list) else [frame.frame_index for frame in example.frames])
 
 
 def sort_facts(facts: Iterable[Fact]) -> list[Fact]:
@@ -181,3 +170,57 @@ def _choose_alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
         surplus += lengths[left[best]] - lengths[fact]
         chosen.append(left.pop(best))
     return sort_facts(chosen) if abs(surplus) <= TOLERANCE * sum(lengths[fact] for fact in needed) else []
+
+
+def elsewhere(box: Box, evidence: Sequence[Box], size: tuple[int, int], key: str) -> Box | None:
+    """Return an area of the box's size of which at most a tenth is evidence, or None if the frame has no such area.
+
+    Args:
+        size: (width, height) of the frame in pixels.
+        key: determines the choice among possible areas.
+    """
+    width, height = box[2] - box[0], box[3] - box[1]
+    places = [(x, y, x + width, y + height) for x in _steps(size[0] - width) for y in _steps(size[1] - height)]
+    most = _OVERLAP * width * height
+    free = [place for place in places if all(common_area(place, other) <= most for other in evidence)]
+    return min(free, key=lambda place: content_digest(key, place), default=None)
+
+
+def _steps(room: float) -> list[float]:
+    return [float(int(room * step / _STEPS)) for step in range(_STEPS + 1)] if room >= 0 else []
+
+
+def common_area(a: Box, b: Box) -> float:
+    """Return the area that two boxes have in common."""
+    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+
+
+def widened(box: Box, margin: float, size: tuple[float, float]) -> Box:
+    """Return the box with a margin on each side, inside the frame. `margin` is a fraction of the box's own sides."""
+    across, down = margin * (box[2] - box[0]), margin * (box[3] - box[1])
+    x0, y0, x1, y1 = box[0] - across, box[1] - down, box[2] + across, box[3] + down
+    return max(0.0, x0), max(0.0, y0), min(size[0], x1), min(size[1], y1)
+
+
+class FalseFacts(NamedTuple):
+    """False facts, the names to exchange in their text, and the target that follows from these facts."""
+
+    facts: Sequence[Fact]
+    renamed: Mapping[str, str]
+    target: Fields
+
+
+def object_names(scene: QuestionScene) -> set[str]:
+    """Return the names of all objects of the video, without hands."""
+    names = {row.category for rows in scene.video.boxes.values() for row in rows}
+    return {name for name in names if name.lower() not in HANDS and name != UNNAMED}
+
+
+def exchange_names(example: Example, said: Iterable[str], names: set[str]) -> dict[str, str]:
+    """Pair names of `said` with other names, as long as names remain. Map each pair in both directions."""
+    said = sorted(said)
+    free = sorted(names - set(said), key=lambda name: content_seed("false", example.example_id, name))
+    renamed: dict[str, str] = {}
+    for name, other in zip(said, free, strict=False):
+        renamed.update({name: other, other: name})
+    return renamed

@@ -6,34 +6,23 @@ A task never admits an aid of a level about which it asks. Write an aid as `LEVE
     inert   as many true facts of the same video, in equal form and length, that the question does not depend on
     false   the needed facts with their names or boxes exchanged, so that another answer follows
     own     the needed facts as the model itself answered them in another run, written `LEVEL=RUN`
-
-A view hides evidence or transforms the question:
-
-    hide_evidence    the objects of the evidence are painted over
-    hide_elsewhere   equal areas elsewhere are painted over: the control of `hide_evidence`
-    only_evidence    all else is painted over
-    mirrored         left and right are exchanged, in pictures, question and reference
-    reversed         a clip runs backwards
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
 
-from barista_bench.aids.facts import Fact, QuestionScene
-from barista_bench.aids.false_facts import FalseFacts
+from barista_bench.aids.facts import Fact, FalseFacts, QuestionScene
 from barista_bench.aids.levels import LEVELS, LevelName
-from barista_bench.aids.transformed import mirror_fields
+from barista_bench.aids.views import VIEWS, View, mirror_fields
 from barista_bench.core.example import Example
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 
 Variant: TypeAlias = Literal["true", "inert", "false", "own"]
-View: TypeAlias = Literal["hide_evidence", "hide_elsewhere", "only_evidence", "mirrored", "reversed"]
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
-VIEWS: Final[tuple[View, ...]] = get_args(View)
 
 
 class Aid(NamedTuple):
@@ -58,12 +47,14 @@ class TaskAids:
         asked: the levels about which the task asks. Empty if it asks for a conclusion.
         also: further levels that the task admits, as other forms of the same facts.
         views: the admitted views.
+        suits: whether aids may be given to an example.
     """
 
     given: tuple[LevelName, ...]
     asked: tuple[LevelName, ...] = ()
     also: tuple[LevelName, ...] = ()
     views: tuple[View, ...] = VIEWS[:4]
+    suits: Callable[[Example], bool] = lambda example: True
 
     @property
     def admitted(self) -> tuple[LevelName, ...]:
@@ -76,7 +67,7 @@ class TaskAids:
 
     def needed_levels(self, example: Example) -> tuple[LevelName, ...]:
         """Return the admitted levels on which this question depends. Aids of other levels add no text."""
-        return self.admitted
+        return self.admitted if self.suits(example) else ()
 
     def facts(self, level: LevelName, scene: QuestionScene) -> Iterable[Fact]:
         """Return the facts of a level at the frames of a scene, which may be another moment than the question's."""
@@ -108,10 +99,6 @@ class AidedTask(Protocol):
     """A task that admits aids. It declares them."""
 
     aids: TaskAids
-
-
-def has_aids(task: Task) -> bool:
-    return isinstance(task, AidedTask)
 
 
 def aids_of(task: Task) -> TaskAids:

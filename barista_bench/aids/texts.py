@@ -9,16 +9,14 @@ from typing import Final
 
 import msgspec
 
-from barista_bench.aids.facts import Fact, QuestionScene, asked_frames, graph_evidence, graph_video, sort_facts
-from barista_bench.aids.false_facts import FalseFacts
+from barista_bench.aids.facts import Fact, FalseFacts, QuestionScene, asked_frames, sort_facts
 from barista_bench.aids.graph_rows import Box, VideoRows, read_graph_rows
-from barista_bench.aids.level import Part
-from barista_bench.aids.levels import LEVELS, PICTURES, LevelName
-from barista_bench.aids.task_aids import Aid, View, aids_of, check_aids
-from barista_bench.aids.views import Viewed, viewed
+from barista_bench.aids.levels import LEVELS, PICTURES, LevelName, Part
+from barista_bench.aids.task_aids import Aid, aids_of, check_aids
+from barista_bench.aids.views import View, Viewed, viewed
 from barista_bench.core.boxes import BoxFormat, describe_format, write_box
 from barista_bench.core.deriving import GraphTask
-from barista_bench.core.example import Fields
+from barista_bench.core.example import graph_span
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError
 
@@ -63,7 +61,7 @@ class AidBook:
                 f"{task.benchmark}/{task.name}: no example comes from a graph, so there are no aids. Fix: compare with "
                 "the models first_frame:MODEL and shuffled_frames:MODEL, which need no graph"
             )
-        return cls(task, read_graph_rows(data, set(map(graph_video, traced))))
+        return cls(task, read_graph_rows(data, {graph_span(example).video_id for example in traced}))
 
     def levels(self, example: Example, wanted: Collection[LevelName] = ()) -> tuple[LevelName, ...]:
         """Return the levels for which the video has needed facts and an inert control of the same size.
@@ -100,8 +98,7 @@ class AidBook:
         key = example.example_id, level
         if key not in self._false:
             needed = self.needed(example, level)
-            is_possible = needed and LEVELS[level].has_false
-            self._false[key] = self._aids.false(level, self._scene(example), needed) if is_possible else None
+            self._false[key] = self._aids.false(level, self._scene(example), needed) if needed else None
         return self._false[key]
 
     def own(self, example: Example, level: LevelName) -> list[Fact]:
@@ -113,11 +110,6 @@ class AidBook:
         if any(key not in self.own_boxes for _, key in needed):
             return []
         return [fact._replace(box=box) for fact, key in needed if (box := self.own_boxes[key])]
-
-    def other_target(self, example: Example, level: LevelName) -> Fields | None:
-        """Return the target that follows from the false aid, or None without a false aid."""
-        false = self.false(example, level)
-        return None if false is None else false.target
 
     def text(self, example: Example, aids: Iterable[Aid], box_format: BoxFormat) -> str | None:
         """Return the text of the aids without their pictures. See `parts`."""
@@ -146,37 +138,32 @@ class AidBook:
             parts += LEVELS[aid.level].parts(facts, lines, describe_format(box_format))
         return (self._open_text(example), *parts, "\n") if parts else ()
 
-    def all_parts(self, examples: Iterable[Example], aids: Collection[Aid], box_format: BoxFormat) -> dict[str, Parts]:
-        """Map example ids to `parts`. Examples for which an aid cannot be made are left out."""
-        all_parts = {example.example_id: self.parts(example, aids, box_format) for example in examples}
-        return {example_id: parts for example_id, parts in all_parts.items() if parts is not None}
-
     def viewed(self, example: Example, view: View) -> Viewed | None:
         """Return the example in a view, or None if the view cannot be made."""
         key = example.example_id, view
         if key not in self._views:
-            self._views[key] = viewed(view, self._scene(example), self._aids)
+            self._views[key] = viewed(view, self._scene(example), self._aids.mirrored, self._aids.reversed)
         return self._views[key]
 
     def size(self, example: Example) -> tuple[int, int]:
         """Return (width, height) in pixels. All boxes refer to this size."""
-        return self._videos[graph_video(example)].size
+        return self._videos[graph_span(example).video_id].size
 
     def _open_text(self, example: Example) -> str:
         scene = self._scene(example)
-        if graph_evidence(example):
+        if example.evidence.get("graph"):
             return "Facts of this video, as annotated. Times are seconds after the beginning of what is asked about.\n"
         shown = ", ".join(f"{(f.frame_index - scene.frames[0]) / _rate(scene.video):.2f}" for f in example.frames)
         count = "frame is" if len(example.frames) == 1 else "frames are"
         return f"{OPENING}{count} at {shown}.\n"
 
     def _scene(self, example: Example) -> QuestionScene:
-        return QuestionScene(example, self._videos[graph_video(example)], asked_frames(example))
+        return QuestionScene(example, self._videos[graph_span(example).video_id], asked_frames(example))
 
 
 def _is_traced(task: Task, example: Example) -> bool:
     """Return whether the example comes from a known graph: derived by its task, or generated with its evidence."""
-    return isinstance(task, GraphTask) or graph_evidence(example) is not None
+    return isinstance(task, GraphTask) or bool(example.evidence.get("graph"))
 
 
 def parts_lines(parts: Mapping[str, Parts]) -> list[bytes]:
@@ -188,11 +175,7 @@ def _line(fact: Fact, renamed: Mapping[str, str], scene: QuestionScene, box_form
     start, end = ((frame - scene.frames[0]) / _rate(scene.video) for frame in fact.span)
     is_moment = fact.span[1] - fact.span[0] == 1
     when = f"at {start:.2f}" if is_moment else f"from {start:.2f} to {end:.2f}"
-    box = (
-        ""
-        if fact.box is None or box_format is None
-        else f" {json.dumps(write_box(fact.box, box_format, *scene.video.size))}"
-    )
+    box = f" {json.dumps(write_box(fact.box, box_format, *scene.video.size))}" if fact.box and box_format else ""
     return f"- {fact.words(renamed)}{box} ({when})"
 
 

@@ -17,8 +17,9 @@ from itertools import combinations, permutations
 from typing import Final, Literal, TypeAlias
 
 from barista_bench.aids.levels import LEVELS, LevelName
-from barista_bench.aids.task_aids import Aid, View
+from barista_bench.aids.task_aids import Aid
 from barista_bench.aids.texts import AidBook
+from barista_bench.aids.views import View
 from barista_bench.core.example import content_seed
 from barista_bench.core.task import Example, Task
 

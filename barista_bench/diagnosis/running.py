@@ -356,13 +356,13 @@ def _measure_followed(task: Task, book: AidBook, answers: Answers, level: LevelN
     """
     rows = []
     for each in answers.planned:
-        target = book.other_target(each.example, level) if level in each.false else None
-        if target is None:
+        false = book.false(each.example, level) if level in each.false else None
+        if false is None:
             rows.append((math.nan,) * 3)
             continue
         parts: list[float] = []
         for condition in ((Aid(level, "false"),), ()):
-            changed = replace(each.example, target=target)
+            changed = replace(each.example, target=false.target)
             others = [Scored(changed, sample.prediction) for sample in answers.scores(each, condition)]
             nearer = task.statistics(others).scores()[task.sample_score] - answers.each_score(each, condition)
             parts += [float(np.mean(nearer > 0)), float(np.mean(nearer < 0))]

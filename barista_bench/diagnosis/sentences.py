@@ -97,7 +97,8 @@ def _level_sentences(diagnosis: Diagnosis, level: LevelName, adjusted: PValues) 
     if told.uptake.value is not None and not diagnosis.is_unread:
         found.append(f"Given false ones, it follows them in {told.uptake.in_words} of its answers.")
     if level in significant(adjusted):
-        found.append(f"So {level} {LEVELS[level].verb} a cause, worth {told.share.in_words} of {metric}.")
+        verb = "are" if level.endswith("s") else "is"
+        found.append(f"So {level} {verb} a cause, worth {told.share.in_words} of {metric}.")
     elif told.is_unused and not diagnosis.is_unread:
         found.append(f"It {_use_of(told)}, so {level} may still be a cause.")
     return found

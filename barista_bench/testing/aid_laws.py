@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from statistics import fmean, stdev
 
-from barista_bench.aids.level import Part
-from barista_bench.aids.levels import LevelName
+from barista_bench.aids.levels import LevelName, Part
 from barista_bench.aids.task_aids import Aid, aids_of
 from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks.kinds.text import TextTask

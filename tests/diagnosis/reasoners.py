@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from barista_bench.aids.level import Part
+from barista_bench.aids.levels import Part
 from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks.barista.change_detection import Change, _description
 from barista_bench.benchmarks.barista.grounding_aids import instance_labels

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise, zip_longest
 from typing import Any
 
-from barista_bench.aids.task_aids import VIEWS
-from barista_bench.benchmarks.barista.activity_aids import ActivityAids
+from barista_bench.aids.views import VIEWS
 from barista_bench.benchmarks.barista.activity_choices import (
     ActivityChoice,
     ActivityInputs,
@@ -26,6 +25,7 @@ from barista_bench.benchmarks.barista.activity_choices import (
     released_verb,
     sample_choices,
 )
+from barista_bench.benchmarks.barista.clip_aids import ActivityAids
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, even_places, frozen_sentence
 from barista_bench.benchmarks.kinds.choice import ChoiceTask, ChosenLetter, read_choice
 from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata

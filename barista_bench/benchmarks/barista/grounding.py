@@ -24,7 +24,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, load_named_domain, thin_frames
-from barista_bench.benchmarks.barista.grounding_aids import GroundingAids
+from barista_bench.benchmarks.barista.frame_aids import GroundingAids
 from barista_bench.benchmarks.barista.phrases import (
     DescribedObject,
     Phrase,

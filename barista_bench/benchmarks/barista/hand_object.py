@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Meta
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, thin_frames
-from barista_bench.benchmarks.barista.hand_object_aids import HandObjectAids
+from barista_bench.benchmarks.barista.frame_aids import HandObjectAids
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     BoxedInteraction,

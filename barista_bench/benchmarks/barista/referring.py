@@ -25,6 +25,7 @@ from msgspec import Meta
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frozen_sentence, load_named_domain
+from barista_bench.benchmarks.barista.frame_aids import ReferringAids
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
     frame_facts,
@@ -33,7 +34,6 @@ from barista_bench.benchmarks.barista.reference_text import (
     relation_clauses,
     structured_reference,
 )
-from barista_bench.benchmarks.barista.referring_aids import ReferringAids
 from barista_bench.benchmarks.kinds.box_answers import box_fields, box_size
 from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling, frame_metadata
 from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, TextTask

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
+from barista_bench.benchmarks.barista.frame_aids import RelationsAids
 from barista_bench.benchmarks.barista.relation_answers import (
     MarkedObject,
     MarkedRelation,
@@ -38,7 +39,6 @@ from barista_bench.benchmarks.barista.relation_answers import (
     relation_failures,
     vocabulary_entries,
 )
-from barista_bench.benchmarks.barista.relations_aids import RelationsAids
 from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling, frame_metadata
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary

@@ -23,8 +23,9 @@ from typing import Annotated, cast
 
 from msgspec import Meta
 
-from barista_bench.aids.task_aids import VIEWS
+from barista_bench.aids.views import VIEWS
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
+from barista_bench.benchmarks.barista.clip_aids import TemporalAids
 from barista_bench.benchmarks.barista.clips import ClipSampling, ClipView, clip_span, clips
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.barista.qa_templates import (
@@ -36,7 +37,6 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
-from barista_bench.benchmarks.barista.temporal_vqa_aids import TemporalAids
 from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import after_label, after_last, content_words, most_typical_text, word_overlap

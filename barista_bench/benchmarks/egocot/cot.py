@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from barista_bench.aids.levels import LevelName
 from barista_bench.aids.task_aids import TaskAids
 from barista_bench.benchmarks.egocot.answers import read_answer, strip_numbers
 from barista_bench.benchmarks.egocot.claim_statistics import ClaimStatistics, sample_row
@@ -99,14 +98,6 @@ class CotSampling(Sampling):
     max_frames: Count | None = None
 
 
-class CotAids(TaskAids):
-    """Generated questions admit the objects in view, unless visible names give the answer away."""
-
-    def needed_levels(self, example: Example) -> tuple[LevelName, ...]:
-        """Return no level for state retrospection. For example, visible coffee tells whether a cup was full."""
-        return () if example.metadata.get("subtask") == "SR" else self.admitted
-
-
 class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     benchmark = "egocot"
     name = "cot"
@@ -123,7 +114,8 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     target_type = CotTarget
     metadata_type = CotMetadata
     evidence_type = ItemEvidence
-    aids = CotAids(given=("objects",), views=())
+    # not for state retrospection, since visible coffee tells whether a cup was full
+    aids = TaskAids(given=("objects",), views=(), suits=lambda example: example.metadata.get("subtask") != "SR")
 
     def examples(self, release: Release, sampling: CotSampling) -> Iterator[Example | SkippedExample]:
         """Yield examples by video, then by qid. Raises DataError if the release is not EgoCoT-Bench's."""

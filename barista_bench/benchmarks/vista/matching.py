@@ -24,7 +24,6 @@ from typing import ClassVar, NamedTuple
 
 from PIL import Image
 
-from barista_bench.aids.levels import LevelName
 from barista_bench.aids.task_aids import TaskAids
 from barista_bench.benchmarks.release_records import GraphColumns
 from barista_bench.benchmarks.vista.columns import (
@@ -77,12 +76,8 @@ _KINDS: dict[str, FailureKind] = {
 """Maps a theme to the way in which its wrong descriptions differ. Other themes mix several differences."""
 
 
-class MatchingAids(TaskAids):
-    """Generated questions of level 1 admit the objects in view."""
-
-    def needed_levels(self, example: Example) -> tuple[LevelName, ...]:
-        """Return no level for videos joined from clips, whose times are not those of the graph."""
-        return self.admitted if example.metadata.get("level") == 1 else ()
+_AIDS = TaskAids(given=("objects",), views=(), suits=lambda example: example.metadata.get("level") == 1)
+"""Other levels of this benchmark have videos joined from clips, whose times are not those of the graph."""
 
 
 class Matching(ReleaseTask[EvenSampling]):
@@ -318,7 +313,7 @@ class RealWorld(Matching):
     """Filmed videos. Their level 1 also has object tracking, interactions and doors."""
 
     name = upstream_name = environment = "real_world"
-    aids = MatchingAids(given=("objects",), views=())
+    aids = _AIDS
 
 
 class Minecraft(Matching):
@@ -331,7 +326,7 @@ class All(Matching):
     """All environments together. Every problem set has the same weight."""
 
     name = upstream_name = "all"
-    aids = MatchingAids(given=("objects",), views=())
+    aids = _AIDS
     environment = None
 
 

@@ -90,7 +90,8 @@ def _aided_task(opened: OpenedTask, aids: Sequence[Aid], model: Model, graph: st
     for aid in aids:
         if aid.run:
             book.own_boxes = own_boxes(aid.run)
-    parts = book.all_parts(_asked(opened), aids, model.box_format)
+    found = {each.example_id: book.parts(each, aids, model.box_format) for each in _asked(opened)}
+    parts = {name: each for name, each in found.items() if each is not None}
     tell = AidInserter(opened.examples, book, parts)
     return _only(opened, parts, tell, parts_lines(parts), "the video lacks such facts, or the model was not asked them")
 

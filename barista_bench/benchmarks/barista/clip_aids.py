@@ -1,4 +1,7 @@
-"""Say what temporal questions allow as aids, and write their questions again when facts or the clip are changed."""
+"""Say what the tasks about clips allow as aids: activity and temporal_vqa.
+
+Temporal questions are written again from changed facts, or for a mirrored or reversed clip.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,15 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from barista_bench.aids.facts import Fact, QuestionScene
-from barista_bench.aids.false_facts import FalseFacts, exchange_names, object_names
-from barista_bench.aids.levels import LevelName
-from barista_bench.aids.levels.relations import relation_fact
-from barista_bench.aids.levels.states import state_fact
+from barista_bench.aids.facts import Fact, FalseFacts, QuestionScene, exchange_names, object_names, sort_facts
+from barista_bench.aids.levels import LevelName, relation_fact, state_fact
 from barista_bench.aids.task_aids import TaskAids
-from barista_bench.aids.transformed import swap_sides
+from barista_bench.aids.views import swap_sides
+from barista_bench.benchmarks.barista.activity_choices import ActivityInputs
 from barista_bench.benchmarks.barista.change_detection import PART_OF, POSITION, Category, Change
 from barista_bench.benchmarks.barista.clips import MIN_ANNOTATIONS
 from barista_bench.benchmarks.barista.qa_templates import write_pair
+from barista_bench.core.example import content_seed
 from barista_bench.core.task import Example
 from barista_bench.scene_graph.coverage import frame_ranges
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, WINDOW
@@ -38,8 +40,33 @@ _REVERSED_KINDS = {"opened": "closed", "new": "lost", "ended": "started"}
 _REVERSED_KINDS |= {after: before for before, after in _REVERSED_KINDS.items()}
 
 
+class ActivityAids(TaskAids):
+    """Places and objects. States are not admitted, since a state such as "grinding" names the activity."""
+
+    def false(self, level: LevelName, scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
+        """Return the facts of another activity of the video, shifted in time to the question's frames."""
+        if level != "objects":
+            return None
+        example = scene.example
+        choices = {choice.text: choice for choice in ActivityInputs.of(example).choices}
+        segments = [row for row in scene.video.activities if row.name in choices and row.name != example.label]
+        for row in sorted(segments, key=lambda row: content_seed("false", example.example_id, row.name, row.span[0])):
+            last = min(row.span[1], scene.video.frame_count - 1)
+            frames = tuple(
+                row.span[0] + round(index * (last - row.span[0]) / max(1, len(scene.frames) - 1))
+                for index in range(len(scene.frames))
+            )
+            facts = sort_facts(self.facts(level, scene._replace(frames=frames)))
+            shift = scene.frames[0] - frames[0]
+            moved = [fact._replace(span=(fact.span[0] + shift, fact.span[1] + shift)) for fact in facts]
+            if moved and {fact.words() for fact in moved} != {fact.words() for fact in needed}:
+                choice = choices[row.name]
+                return FalseFacts(moved, {}, {"choice_id": choice.choice_id, "class_id": choice.class_id})
+        return None
+
+
 class TemporalAids(TaskAids):
-    """The facts are those from which the changes of a clip are detected. Only questions from a template change."""
+    """The facts from which the changes of a clip are detected. Only questions from a template are written again."""
 
     def needed_levels(self, example: Example) -> tuple[LevelName, ...]:
         return tuple(level for level in self.admitted if level in _NEEDED.get(_category(example), ()))

@@ -102,8 +102,12 @@ def state_fact(row: StateRow, span: Span, name: str = "") -> Fact:
 
 
 def _states(scene: QuestionScene) -> Iterator[Fact]:
+    """Yield the states that change somewhere in the video. Other states have no inert control."""
+    values: dict[tuple[str, str], set[str]] = {}
     for row in scene.video.states:
-        if span := scene.common(row.span):
+        values.setdefault((row.object_id, row.kind), set()).add(row.value)
+    for row in scene.video.states:
+        if (span := scene.common(row.span)) and len(values[row.object_id, row.kind]) > 1:
             yield state_fact(row, span)
 
 

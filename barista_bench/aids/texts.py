@@ -16,8 +16,8 @@ from barista_bench.aids.task_aids import Aid, aids_of, check_aids
 from barista_bench.aids.views import View, Viewed, viewed
 from barista_bench.core.boxes import BoxFormat, describe_format, write_box
 from barista_bench.core.deriving import GraphTask
-from barista_bench.core.example import graph_span
-from barista_bench.core.task import Example, Task
+from barista_bench.core.example import Example, graph_span
+from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 
 VERSION: Final = 2

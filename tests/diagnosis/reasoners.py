@@ -13,10 +13,9 @@ from itertools import groupby, pairwise
 from barista_bench.aids.levels import Part
 from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks.barista.change_detection import Change, _description
-from barista_bench.benchmarks.barista.grounding_aids import instance_labels
+from barista_bench.benchmarks.barista.frame_aids import THE_OBJECT, instance_labels
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.benchmarks.barista.reference_text import FrameFacts, Link, Property, one_sentence
-from barista_bench.benchmarks.barista.referring_aids import THE_OBJECT
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat, write_box, xywh_to_xyxy
 from barista_bench.core.example import Example
 from barista_bench.core.task import Task

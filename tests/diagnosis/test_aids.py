@@ -6,8 +6,11 @@ import pytest
 
 from barista_bench.aids.facts import TOLERANCE
 from barista_bench.aids.graph_rows import read_graph_rows
-from barista_bench.aids.task_aids import Aid, check_aids, parse_aids
+from barista_bench.aids.levels import LEVELS
+from barista_bench.aids.task_aids import Aid, TaskAids, check_aids, parse_aids
+from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks import get_task
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.errors import ConfigError, DataError
 from tests.diagnosis.conftest import AIDED_TASKS, TASKS, Aids
@@ -69,6 +72,22 @@ def test_a_task_admits_no_aid_of_the_level_that_it_asks() -> None:
         assert not any(map(task.aids.asks, task.aids.admitted)), (task.benchmark, task.name)
     with pytest.raises(ConfigError, match="relations asks about that level"):
         check_aids(get_task("barista", "relations"), parse_aids(["relations"]))
+
+
+def test_a_task_of_another_package_only_declares_its_aids(aids_of: Aids, kitchen_data: Path) -> None:
+    class Own(TemporalVQA):
+        benchmark = "mine"
+        aids = TaskAids(given=tuple(LEVELS))
+
+    _, examples, _ = aids_of("temporal_vqa")
+    book = AidBook.open(Own(), examples, str(kitchen_data))
+    told = {level: [e for e in examples if level in book.levels(e)] for level in LEVELS}
+    assert all(told.values())
+    state, relation = (book.text(told[level][0], [Aid(level)], DEFAULT_BOX_FORMAT) for level in ("states", "relations"))
+    assert "\nStates of objects:\n- " in str(state)
+    assert "\nRelations between objects:\n- " in str(relation)
+    with pytest.raises(ConfigError, match="no `copied_answer`"):
+        Own.aids.copied_answer(examples[0], "cup", {})
 
 
 @pytest.mark.parametrize("text", ["boxes", "objects:wrong", "objects,objects:inert"])

@@ -15,15 +15,14 @@ import msgspec
 import numpy as np
 
 from barista_bench.aids.facts import Fact, FalseFacts, QuestionScene, exchange_names, object_names, sort_facts
-from barista_bench.aids.levels import LevelName, relation_fact, state_fact
+from barista_bench.aids.levels import LevelName, relation_fact
 from barista_bench.aids.task_aids import TaskAids
 from barista_bench.aids.views import swap_sides
 from barista_bench.benchmarks.barista.activity_choices import ActivityInputs
 from barista_bench.benchmarks.barista.change_detection import PART_OF, POSITION, Category, Change
 from barista_bench.benchmarks.barista.clips import MIN_ANNOTATIONS
 from barista_bench.benchmarks.barista.qa_templates import write_pair
-from barista_bench.core.example import content_seed
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example, content_seed
 from barista_bench.scene_graph.coverage import frame_ranges
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, WINDOW
 
@@ -73,7 +72,7 @@ class TemporalAids(TaskAids):
 
     def facts(self, level: LevelName, scene: QuestionScene) -> Iterable[Fact]:
         if level == "states":
-            return _changing_states(scene)
+            return (fact for fact in super().facts(level, scene) if _is_persistent(scene, fact.about[0]))
         if level == "relations":
             return _contacts(scene) if _category(scene.example) == "action_transition" else _positions(scene)
         return super().facts(level, scene)
@@ -118,17 +117,6 @@ class TemporalAids(TaskAids):
 
 def _category(example: Example) -> str:
     return str(example.target.get("category"))
-
-
-def _changing_states(scene: QuestionScene) -> Iterator[Fact]:
-    """Yield the states at both ends of a clip, for objects whose states change somewhere in the video."""
-    values: dict[tuple[str, str], set[str]] = {}
-    for row in scene.video.states:
-        values.setdefault((row.object_id, row.kind), set()).add(row.value)
-    for row in scene.video.states:
-        span = scene.common(row.span)
-        if span and len(values[row.object_id, row.kind]) > 1 and _is_persistent(scene, row.object_id):
-            yield state_fact(row, span)
 
 
 def _positions(scene: QuestionScene) -> Iterator[Fact]:

@@ -14,8 +14,7 @@ from barista_bench.aids.task_aids import TaskAids
 from barista_bench.benchmarks.barista.relation_answers import RelationInputs
 from barista_bench.benchmarks.kinds.box_answers import reference_box
 from barista_bench.core.boxes import as_xyxy, xywh_to_xyxy
-from barista_bench.core.example import evidence_objects
-from barista_bench.core.task import Example
+from barista_bench.core.example import Example, evidence_objects
 from barista_bench.scene_graph.video_graph import HANDS, UNNAMED
 
 THE_OBJECT: Final = "the object in the box"

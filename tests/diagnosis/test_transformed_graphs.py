@@ -8,7 +8,7 @@ import pytest
 
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.change_detection import detect_changes
-from barista_bench.benchmarks.barista.clips import ClipView
+from barista_bench.benchmarks.barista.clips import ClipArrays
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
@@ -89,7 +89,7 @@ def test_reversed_questions_are_those_of_the_reversed_graph(kitchen_data: Path, 
         graph = graphs[example.video_id]
         keyframes = tuple(graph.frame_count - 1 - frame.frame_index for frame in reversed(example.frames))
         category = example.target["category"]
-        changes = detect_changes(ClipView(graph, keyframes)).get(category, [])
+        changes = detect_changes(ClipArrays(graph, keyframes)).get(category, [])
         assert changes, example.example_id
         assert viewed.example.target["answer"] == write_pair(category, changes)["answer"], example.example_id
         compared += 1

@@ -86,7 +86,7 @@ class ActiveRelation(NamedTuple):
     frames: NDArray[np.bool_]
 
 
-class ClipView:
+class ClipArrays:
     """One clip's part of the graph as arrays for the detectors.
 
     The arrays have one row per object or range and one column per frame. `frames` are the frames of all windows.

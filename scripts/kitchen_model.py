@@ -23,7 +23,8 @@ from transformers import (
 from transformers.models.deepseek_vl.processing_deepseek_vl import DeepseekVLProcessor
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 
-from barista_bench.aids.texts import HEADINGS, OPENING
+from barista_bench.aids.levels import LEVELS
+from barista_bench.aids.texts import OPENING
 from barista_bench.core.boxes import BoxFormat, describe_format
 
 HEIGHT, WIDTH, STRIDE = 160, 256, 32
@@ -117,7 +118,7 @@ def make_tokenizer(
 
 def add_aid_tokens(tokenizer: PreTrainedTokenizerFast) -> None:
     """Add a token for each fixed text of aids, so that prompts stay short."""
-    headings = (text.replace("{format}", describe_format(BOX_FORMAT)) for text in HEADINGS.values())
+    headings = (level.heading.replace("{format}", describe_format(BOX_FORMAT)) for level in LEVELS.values())
     tokenizer.add_tokens([AddedToken(text, normalized=False) for text in (OPENING, *headings, AT_THE_FRAME)])
 
 

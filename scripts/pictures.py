@@ -88,7 +88,7 @@ SCREENS = (
 
 
 class View(NamedTuple):
-    """A view of the studio. The script waits for `shown`, makes `clicks`, presses `keys`, and waits for `then`."""
+    """A page of the studio. The script waits for `shown`, makes `clicks`, presses `keys`, and waits for `then`."""
 
     name: str
     address: str

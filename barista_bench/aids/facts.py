@@ -1,30 +1,25 @@
-"""Find the facts of one level on which a question depends, and other facts of the same video in the same form."""
+"""Hold the facts of a question's video, and find their controls: other facts of the same form, and exchanged names."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
-
-import numpy as np
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from barista_bench.aids.graph_rows import Box, BoxRow, RelationRow, Span, VideoRows
-from barista_bench.aids.levels import Level
-from barista_bench.benchmarks.barista.change_detection import PART_OF, POSITION
-from barista_bench.benchmarks.barista.clips import MIN_ANNOTATIONS, WINDOW
-from barista_bench.benchmarks.barista.relation_answers import RelationInputs
-from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.core.example import Example, GraphEvidence
-from barista_bench.scene_graph.coverage import frame_ranges
-from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED
+from barista_bench.core.example import Example, Fields, content_seed
+from barista_bench.metrics.interaction_f1.scoring import box_iou
+from barista_bench.scene_graph.video_graph import HANDS, UNNAMED, WINDOW
 
 Frames = tuple[int, ...]
-_CONTACTS, _PLACES = "action_transition", "relation_change"
-THE_OBJECT: Final = "the object in the box"
-ANOTHER_OBJECT: Final = "an object outside the box"
-_SAME_PLACE: Final = 0.5
+_SAME_PLACE = 0.5
 """Minimum IoU of two boxes of an object that count as the same fact."""
+_OVERLAP = 0.1
+"""Maximum fraction of an area elsewhere that may be evidence."""
+_STEPS = 16
+TOLERANCE = 0.1
+"""Maximum difference in words between an inert aid and the true aid, as a fraction of the true aid."""
 
 
 class Fact(NamedTuple):
@@ -60,57 +55,66 @@ class QuestionScene(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """Return the frames from first to last. A clip also includes the windows of change detection at both ends."""
+        """Return the frames from first to last. A clip also includes the windows of its keyframes at both ends."""
         around = WINDOW if len(self.frames) > 1 else 0
         return max(0, self.frames[0] - around), min(self.video.frame_count, self.frames[-1] + around + 1)
 
+    @property
+    def ends(self) -> Frames:
+        """Return the first and the last frame, or the only frame."""
+        return tuple(dict.fromkeys((self.frames[0], self.frames[-1])))
 
-def graph_evidence(example: Example) -> GraphEvidence | None:
-    """Return the part of a graph from which an example of another benchmark was generated, or None."""
-    graph = example.evidence.get("graph")
-    return GraphEvidence.read(graph) if isinstance(graph, dict) else None
+    @property
+    def is_shown(self) -> bool:
+        """Return whether this is the moment that the question shows, and not another moment of the video."""
+        return self.frames[0] == self.example.frames[0].frame_index
+
+    def boxes(self, frame: int, object_ids: Collection[str] | None = None) -> list[BoxRow]:
+        """Return the boxes on a frame: those of the given objects, or all."""
+        rows = self.video.boxes.get(frame, ())
+        return [row for row in rows if object_ids is None or row.object_id in object_ids]
+
+    def common(self, span: Span) -> Span | None:
+        """Return the part of a span of frames that lies in the scene."""
+        low, high = max(span[0], self.span[0]), min(span[1], self.span[1])
+        return (low, high) if low < high else None
+
+    def spans_in_view(self, row: RelationRow) -> list[Span]:
+        """Return the parts of the scene where a relation holds and both its objects have a box."""
+        part = self.common(row.span)
+        return self.video.seen(part, row.source_id, row.target_id) if part else []
 
 
-def is_traced(example: Example) -> bool:
-    """Return whether the example comes from a known graph: a BARISTA example, or a generated example with its graph."""
-    return example.benchmark == "barista" or graph_evidence(example) is not None
+Finder = Callable[[QuestionScene], Iterable[Fact]]
+"""Finds the facts of one level at the frames of a scene."""
 
 
-def graph_video(example: Example) -> str:
-    """Return the id of the example's video in the graph."""
-    graph = graph_evidence(example)
-    return graph.video_id if graph else example.video_id
-
-
-def shown_frames(example: Example) -> Frames:
+def asked_frames(example: Example) -> Frames:
     """Return the frames of a question. For a clip, return all keyframes, including keyframes that are not shown.
 
     For a generated question, these are frames of the graph's video. The question may show only a clip of this video.
     """
-    if graph := graph_evidence(example):
-        return tuple(graph.frames)
-    keyframes = example.metadata.get("original_frame_indices")
-    frames = keyframes if isinstance(keyframes, list) else [frame.frame_index for frame in example.frames]
-    return tuple(int(frame) for frame in frames)
-
-
-def facts_of(level: Level, scene: QuestionScene) -> list[Fact]:
-    """Return the facts of a level at the frames of a scene, without duplicates, sorted by `sort_facts`."""
-    return sort_facts(dict.fromkeys(_FACTS[level](scene)))
+    graph = example.evidence.get("graph")
+    frames = graph["frames"] if isinstance(graph, dict) else example.metadata.get("original_frame_indices")
+    return tuple(frames if isinstance(frames, list) else [frame.frame_index for frame in example.frames])
 
 
 def sort_facts(facts: Iterable[Fact]) -> list[Fact]:
-    """Sort facts by names and time, so that the order of lines in an aid reveals nothing."""
-    return sorted(facts, key=lambda fact: (fact.names, fact.span))
+    """Sort facts by names and time, without duplicates, so that the order of lines in an aid reveals nothing."""
+    return sorted(dict.fromkeys(facts), key=lambda fact: (fact.names, fact.span))
 
 
-def unneeded_facts(level: Level, scene: QuestionScene, needed: Sequence[Fact]) -> list[Fact]:
+def alike_facts(scene: QuestionScene, needed: Sequence[Fact], find: Finder) -> list[Fact]:
+    """Return as many unneeded facts as needed facts, of about the same length, or none if the video lacks them."""
+    return _choose_alike(needed, _unneeded_facts(scene, needed, find))
+
+
+def _unneeded_facts(scene: QuestionScene, needed: Sequence[Fact], find: Finder) -> list[Fact]:
     """Return true facts of the same video and form that do not repeat a needed fact. The content fixes their order."""
     known = {fact.about for fact in needed}
     pool: dict[Fact, None] = {}
     for frames in other_moments(scene):
-        moved = scene._replace(frames=frames)
-        found = _items(moved) if scene.example.task == "relations" else _FACTS[level](moved)
+        found = find(scene._replace(frames=frames))
         pool.update(dict.fromkeys(fact for fact in found if fact.about not in known or _is_elsewhere(fact, needed)))
         if len(pool) > 20 * len(needed):
             break
@@ -143,185 +147,80 @@ def _is_elsewhere(fact: Fact, needed: Sequence[Fact]) -> bool:
     box = fact.box
     if box is None:
         return False
-    return all(other.box is None or _iou(box, other.box) < _SAME_PLACE for other in needed if other.about == fact.about)
+    same = [other.box for other in needed if other.about == fact.about]
+    return all(other is None or box_iou(box, other) < _SAME_PLACE for other in same)
 
 
-def _iou(a: Box, b: Box) -> float:
-    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-    common = max(0.0, width) * max(0.0, height)
-    total = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)) - common
-    return common / total if total > 0 else 0.0
+def _choose_alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
+    """Pick a fact of the pool for each needed fact, of about the same length and preferably with the same names.
 
-
-def _objects(scene: QuestionScene) -> Iterator[Fact]:
-    """Yield a frame's marked objects, or the named objects at both ends of a clip, with boxes."""
-    if scene.example.task == "relations":
-        yield from _marks(scene)
-        return
-    for frame in dict.fromkeys((scene.frames[0], scene.frames[-1])):
-        for row in scene.video.boxes.get(frame, ()):
-            if row.category != UNNAMED:
-                yield Fact((row.category,), (0,), (frame, frame + 1), (row.object_id,), row.box)
-
-
-def _marks(scene: QuestionScene) -> Iterator[Fact]:
-    (frame,) = scene.frames
-    for item in RelationInputs.of(scene.example).objects:
-        box = xywh_to_xyxy(item.bbox)
-        yield Fact((item.category,), (mark_text(item.mark), 0), (frame, frame + 1), (item.object_id,), box)
-
-
-def mark_text(mark: int) -> str:
-    """Return the text before the name of a marked object."""
-    return f"mark {mark}: "
-
-
-def _items(scene: QuestionScene) -> Iterator[Fact]:
-    """Yield the objects of another frame as numbered items, since that frame has no marks."""
-    (frame,) = scene.frames
-    for number, row in enumerate(scene.video.boxes.get(frame, ()), start=1):
-        yield Fact((row.category,), (f"item {number}: ", 0), (frame, frame + 1), (row.object_id,), row.box)
-
-
-def instance_labels(scene: QuestionScene) -> dict[str, str]:
-    """Map object ids to names on one frame. Objects with the same name are numbered from left to right.
-
-    On the question's frame these are the objects of the phrase's category. On another frame these are all other
-    objects.
+    Return an empty list if the pool is too small or the total length differs by more than `TOLERANCE`.
     """
-    (frame,) = scene.frames
-    groups: dict[str, list[BoxRow]] = {}
-    for row in scene.video.boxes.get(frame, ()):
-        if row.category != UNNAMED and (row.category == scene.example.inputs["category"]) == _is_shown(scene):
-            groups.setdefault(row.category, []).append(row)
-    return {
-        row.object_id: name if len(rows) == 1 else f"{name} {number} from the left"
-        for name, rows in groups.items()
-        for number, row in enumerate(sorted(rows, key=lambda row: (row.box, row.object_id)), start=1)
-    }
+    left, chosen = list(pool), []
+    lengths = {fact: len(fact.words().split()) + 2 * (fact.span[1] - fact.span[0] > 1) for fact in (*needed, *pool)}
+    surplus = 0
+    for fact in needed:
+        if not left:
+            return []
+        wanted = lengths[fact] - surplus
+        best = min(
+            range(len(left)),
+            key=lambda index: (abs(lengths[left[index]] - wanted), left[index].names != fact.names, index),
+        )
+        surplus += lengths[left[best]] - lengths[fact]
+        chosen.append(left.pop(best))
+    return sort_facts(chosen) if abs(surplus) <= TOLERANCE * sum(lengths[fact] for fact in needed) else []
 
 
-def _is_shown(scene: QuestionScene) -> bool:
-    return scene.frames[0] == scene.example.frames[0].frame_index
+def elsewhere(box: Box, evidence: Sequence[Box], size: tuple[int, int], key: str) -> Box | None:
+    """Return an area of the box's size of which at most a tenth is evidence, or None if the frame has no such area.
 
-
-def _states_of_instances(scene: QuestionScene) -> Iterator[Fact]:
-    (frame,), labels = scene.frames, instance_labels(scene)
-    for row in scene.video.states:
-        if row.object_id in labels and row.span[0] <= frame < row.span[1]:
-            parts = (0, f": {row.kind} {row.value}")
-            yield Fact((labels[row.object_id],), parts, (frame, frame + 1), (row.object_id, row.kind, row.value))
-
-
-def _relations_of_instances(scene: QuestionScene) -> Iterator[Fact]:
-    (frame,), labels = scene.frames, instance_labels(scene)
-    for row in scene.video.relations:
-        if {row.source_id, row.target_id} & labels.keys() and _find_holding_spans(scene, row):
-            names = (labels.get(row.source_id, row.source), labels.get(row.target_id, row.target))
-            yield _relation(row, (frame, frame + 1))._replace(names=names)
-
-
-def _states(scene: QuestionScene) -> Iterator[Fact]:
-    """Yield the states at both ends of a clip, for objects whose states change somewhere in the video."""
-    if scene.example.task == "grounding":
-        yield from _states_of_instances(scene)
-        return
-    values: dict[tuple[str, str], set[str]] = {}
-    for row in scene.video.states:
-        values.setdefault((row.object_id, row.kind), set()).add(row.value)
-    span = scene.span
-    for row in scene.video.states:
-        part = _common(row.span, span)
-        if part and len(values[row.object_id, row.kind]) > 1 and _is_persistent(scene, row.object_id):
-            parts = (0, f": {row.kind} {row.value}")
-            yield Fact((row.category,), parts, part, (row.object_id, row.kind, row.value))
-
-
-def _is_persistent(scene: QuestionScene, object_id: str) -> bool:
-    ends = [(frame - WINDOW, frame + WINDOW + 1) for frame in (scene.frames[0], scene.frames[-1])]
-    counts = [sum(high - low for low, high in scene.video.seen(end, object_id)) for end in ends]
-    return min(counts) >= MIN_ANNOTATIONS
-
-
-def _relations(scene: QuestionScene) -> Iterator[Fact]:
-    if scene.example.task == "grounding":
-        yield from _relations_of_instances(scene)
-    elif scene.example.task == "referring":
-        yield from _relations_of_object(scene)
-    elif scene.example.target.get("category") == _CONTACTS:
-        yield from _contacts(scene)
-    else:
-        for row in scene.video.relations:
-            if row.kind == POSITION and row.value != PART_OF and _is_persistent(scene, row.source_id):
-                for part in _find_holding_spans(scene, row):
-                    yield _relation(row, part)
-
-
-def _contacts(scene: QuestionScene) -> Iterator[Fact]:
-    """Yield the objects that hands touch, and the times at which a visible hand touches nothing."""
-    hands = {row.object_id: row.category for frame in range(*scene.span) for row in scene.video.boxes.get(frame, ())}
-    for hand_id, hand in hands.items():
-        if hand.lower() not in HANDS:
-            continue
-        contacts = [row for row in scene.video.relations if row.source_id == hand_id and row.kind == HAND_RELATION]
-        busy: set[int] = set()
-        for row in contacts:
-            for part in _find_holding_spans(scene, row):
-                busy.update(range(*part))
-                yield _relation(row, part)
-        for low, high in scene.video.seen(scene.span, hand_id):
-            for part in frame_ranges(np.array([frame for frame in range(low, high) if frame not in busy])):
-                yield Fact((hand,), (0, " touches nothing at all"), part, (hand_id, "nothing", str(part)))
-
-
-def _relations_of_object(scene: QuestionScene) -> Iterator[Fact]:
-    """Yield the described object's relations without its name.
-
-    At another moment, yield the relations of other objects.
+    Args:
+        size: (width, height) of the frame in pixels.
+        key: determines the choice among possible areas.
     """
-    (frame,) = scene.frames
-    described = str(scene.example.evidence["object_ids"][0])  # type: ignore[index]
-    is_shown = _is_shown(scene)
-    for row in scene.video.relations:
-        if not row.span[0] <= frame < row.span[1] or not _find_holding_spans(scene, row):
-            continue
-        if is_shown == (described in (row.source_id, row.target_id)):
-            of_source = row.source_id == described or not is_shown
-            name = THE_OBJECT if is_shown else ANOTHER_OBJECT
-            about = (row.source_id, row.value, row.target_id)
-            parts = (name, f" {_verb(row.value)} ", 0) if of_source else (0, f" {_verb(row.value)} ", name)
-            yield Fact((row.target if of_source else row.source,), parts, (frame, frame + 1), about)
+    width, height = box[2] - box[0], box[3] - box[1]
+    places = [(x, y, x + width, y + height) for x in _steps(size[0] - width) for y in _steps(size[1] - height)]
+    most = _OVERLAP * width * height
+    free = [place for place in places if all(common_area(place, other) <= most for other in evidence)]
+    return min(free, key=lambda place: content_digest(key, place), default=None)
 
 
-def _relation(row: RelationRow, part: Span) -> Fact:
-    about = (row.source_id, row.value, row.target_id)
-    return Fact((row.source, row.target), (0, f" {_verb(row.value)} ", 1), part, about)
+def _steps(room: float) -> list[float]:
+    return [float(int(room * step / _STEPS)) for step in range(_STEPS + 1)] if room >= 0 else []
 
 
-def _verb(value: str) -> str:
-    return value if value.split(" ")[0].endswith("s") else f"is {value}"
+def common_area(a: Box, b: Box) -> float:
+    """Return the area that two boxes have in common."""
+    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 
-def _find_holding_spans(scene: QuestionScene, row: RelationRow) -> list[Span]:
-    part = _common(row.span, scene.span)
-    return scene.video.seen(part, row.source_id, row.target_id) if part else []
+def widened(box: Box, margin: float, size: tuple[float, float]) -> Box:
+    """Return the box with a margin on each side, inside the frame. `margin` is a fraction of the box's own sides."""
+    across, down = margin * (box[2] - box[0]), margin * (box[3] - box[1])
+    x0, y0, x1, y1 = box[0] - across, box[1] - down, box[2] + across, box[3] + down
+    return max(0.0, x0), max(0.0, y0), min(size[0], x1), min(size[1], y1)
 
 
-def _activities(scene: QuestionScene) -> Iterator[Fact]:
-    for row in scene.video.activities:
-        part = _common((row.span[0], row.span[1] + 1), scene.span)
-        if part and row.name:
-            yield Fact((row.name,), (0,), part, (row.name,))
+class FalseFacts(NamedTuple):
+    """False facts, the names to exchange in their text, and the target that follows from these facts."""
+
+    facts: Sequence[Fact]
+    renamed: Mapping[str, str]
+    target: Fields
 
 
-def _common(a: Span, b: Span) -> Span | None:
-    low, high = max(a[0], b[0]), min(a[1], b[1])
-    return (low, high) if low < high else None
+def object_names(scene: QuestionScene) -> set[str]:
+    """Return the names of all objects of the video, without hands."""
+    names = {row.category for rows in scene.video.boxes.values() for row in rows}
+    return {name for name in names if name.lower() not in HANDS and name != UNNAMED}
 
 
-_FACTS: Mapping[Level, Callable[[QuestionScene], Iterator[Fact]]] = {
-    "objects": _objects,
-    "states": _states,
-    "relations": _relations,
-    "activities": _activities,
-}
+def exchange_names(example: Example, said: Iterable[str], names: set[str]) -> dict[str, str]:
+    """Pair names of `said` with other names, as long as names remain. Map each pair in both directions."""
+    said = sorted(said)
+    free = sorted(names - set(said), key=lambda name: content_seed("false", example.example_id, name))
+    renamed: dict[str, str] = {}
+    for name, other in zip(said, free, strict=False):
+        renamed.update({name: other, other: name})
+    return renamed

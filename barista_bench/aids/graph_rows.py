@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.coverage import frame_ranges
@@ -61,21 +59,25 @@ class ActivityRow(NamedTuple):
     span: Span
 
 
-@dataclass(slots=True)
-class _Rows:
-    boxes: dict[int, list[BoxRow]] = field(default_factory=lambda: defaultdict(list))
+_LISTS = {
+    "graph_attributes": ("states", StateRow),
+    "graph_relations": ("relations", RelationRow),
+    "graph_activities": ("activities", ActivityRow),
+}
+"""Maps each of these tables to a list of `VideoRows` and the type of its rows."""
+
+
+@dataclass
+class VideoRows:
+    """The graph of one video. Frames are numbered from 0, and `size` is (width, height) in pixels."""
+
+    frame_count: int
+    size: tuple[int, int]
+    fps: float
+    boxes: dict[int, list[BoxRow]] = field(default_factory=dict)
     states: list[StateRow] = field(default_factory=list)
     relations: list[RelationRow] = field(default_factory=list)
     activities: list[ActivityRow] = field(default_factory=list)
-
-
-class VideoRows:
-    """The graph of one video. Frames are numbered from 0, and sizes are in pixels."""
-
-    def __init__(self, frame_count: int, size: tuple[int, int], fps: float, rows: _Rows) -> None:
-        self.frame_count, self.size, self.fps = frame_count, size, fps
-        self.boxes, self.states = dict(rows.boxes), rows.states
-        self.relations, self.activities = rows.relations, rows.activities
 
     @cached_property
     def frames_of(self) -> dict[str, list[int]]:
@@ -102,33 +104,29 @@ def read_graph_rows(data: str | Path, video_ids: Collection[str]) -> dict[str, V
         DataError: a graph table is missing or unreadable, or lacks a video. The message names the table or the video.
     """
     tables = {config: _read(Path(data), config, video_ids) for config in _COLUMNS}
-    rows: dict[str, _Rows] = defaultdict(_Rows)
-    for row in tables["graph_instances"]:
-        x, y, width, height = row["bbox"]
-        corners = (x, y, x + width, y + height)
-        rows[row["video_id"]].boxes[row["frame_index"]].append(BoxRow(row["object_id"], row["category"], corners))
-    for row in tables["graph_attributes"]:
-        span = (row["start"], row["end"])
-        names = (row["object_id"], row["category"], row["attribute_type"], row["value"])
-        rows[row["video_id"]].states.append(StateRow(*names, span))
-    for row in tables["graph_relations"]:
-        ends = (row["source_id"], row["source_category"], row["target_id"], row["target_category"])
-        span = (row["start"], row["end"])
-        rows[row["video_id"]].relations.append(RelationRow(*ends, row["relation_type"], row["value"], span))
-    for row in tables["graph_activities"]:
-        rows[row["video_id"]].activities.append(ActivityRow(row["name"], (row["start"], row["end"])))
-    videos: dict[str, VideoRows] = {}
     frame_counts = Counter(row["video_id"] for row in tables["graph_frames"])
-    for row in tables["graph_frames"]:
-        if row["frame_index"] == 0:
-            count, size = frame_counts[row["video_id"]], (row["width"], row["height"])
-            videos[row["video_id"]] = VideoRows(count, size, row["fps"] or 0.0, rows[row["video_id"]])
+    videos = {
+        row["video_id"]: VideoRows(frame_counts[row["video_id"]], (row["width"], row["height"]), row["fps"] or 0.0)
+        for row in tables["graph_frames"]
+        if row["frame_index"] == 0
+    }
     if missing := sorted(set(video_ids) - set(videos)):
         raise DataError(f"{data}: graph_frames: has no video {missing[0]!r}. Fix: build the dataset again")
+    for row in tables["graph_instances"]:
+        x, y, width, height = row["bbox"]
+        box = BoxRow(row["object_id"], row["category"], (x, y, x + width, y + height))
+        videos[row["video_id"]].boxes.setdefault(row["frame_index"], []).append(box)
+    for config, (name, row_type) in _LISTS.items():
+        for row in tables[config]:
+            video_id, *values, start, end = (row[column] for column in _COLUMNS[config])
+            getattr(videos[video_id], name).append(row_type(*values, (start, end)))
     return videos
 
 
 def _read(data: Path, config: str, video_ids: Collection[str]) -> list[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     files = sorted((data / config).glob("*.parquet"))
     if not files:
         raise DataError(

@@ -1,178 +1,272 @@
-"""List the levels of the scene graph about which each task asks, and the aids that each task admits.
+"""Define the levels: the facts of each, their inert and false controls, their form, and their words in a diagnosis.
 
-A task never admits an aid of a level about which it asks. Write an aid as `LEVEL` or `LEVEL:VARIANT`:
-
-    true    the facts of the level that the question depends on
-    inert   as many true facts of the same video, in equal form and length, that the question does not depend on
-    false   the needed facts with their names or boxes exchanged, so that another answer follows
-    own     the needed facts as the model itself answered them in another run, written `LEVEL=RUN`
-
-Three aids are pictures. `moment` shows the important frames again. `zoom` shows parts of frames in full size. `marks`
+Three levels are pictures. `moment` shows the important frames again. `zoom` shows parts of frames in full size. `marks`
 numbers the objects of a frame, and gives the same level as `objects`. `zoom` shows where to look. So a task that asks
 for a place does not admit `zoom`, unless the question gives the place.
 
-A view hides evidence or transforms the question:
-
-    hide_evidence    the objects of the evidence are painted over
-    hide_elsewhere   equal areas elsewhere are painted over: the control of `hide_evidence`
-    only_evidence    all else is painted over
-    mirrored         left and right are exchanged, in pictures, question and reference
-    reversed         a clip runs backwards
+A new level is a `Level` in `LEVELS`. A task then admits it (`task_aids.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
-from barista_bench.core.example import Example
-from barista_bench.core.task import Task
-from barista_bench.errors import ConfigError
+import msgspec
 
-Level: TypeAlias = Literal["moment", "zoom", "marks", "objects", "states", "relations", "activities"]
-Variant: TypeAlias = Literal["true", "inert", "false", "own"]
-View: TypeAlias = Literal["hide_evidence", "hide_elsewhere", "only_evidence", "mirrored", "reversed"]
-LEVELS: Final[tuple[Level, ...]] = get_args(Level)
-VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
-VIEWS: Final[tuple[View, ...]] = get_args(View)
-PICTURES: Final[frozenset[Level]] = frozenset({"moment", "zoom", "marks"})
-OWN: Final[tuple[Level, ...]] = ("marks", "objects")
-"""Aids in which a model's own answers (boxes from a run of grounding) can replace the truth."""
+from barista_bench.aids.facts import (
+    Fact,
+    Finder,
+    QuestionScene,
+    alike_facts,
+    common_area,
+    content_digest,
+    elsewhere,
+    other_moments,
+    sort_facts,
+    widened,
+)
+from barista_bench.aids.graph_rows import Box, RelationRow, Span, StateRow
+from barista_bench.core.example import evidence_objects
+from barista_bench.scene_graph.video_graph import UNNAMED, WINDOW
 
-
-class Aid(NamedTuple):
-    """An aid: a level and a variant. `run` is the folder of the model's own answers."""
-
-    level: Level
-    variant: Variant = "true"
-    run: str = ""
-
-    def __str__(self) -> str:
-        if self.run:
-            return f"{self.level}={self.run}"
-        return self.level if self.variant == "true" else f"{self.level}:{self.variant}"
+LevelName: TypeAlias = Literal["moment", "zoom", "marks", "objects", "states", "relations", "activities"]
+_MARGIN = 0.2
+"""Margin on each side of a part, as a fraction of the width or height of the object's box."""
+_LARGEST_PART = 0.25
+"""Maximum size of a part, as a fraction of the frame. A larger part does not show where to look."""
+_MOST_PARTS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class TaskLevels:
-    """The levels about which a task asks (empty if it asks for a conclusion), and the aids that it admits.
+class Picture(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A picture to show: a frame of the video, cut to `crop`, with numbered boxes. Boxes are in pixels."""
 
-    A diagnosis gives `aids` by default. `also` holds further forms of the same levels. `views` holds the admitted
-    views.
+    frame: int
+    crop: Box | None = None
+    marks: tuple[tuple[int, Box], ...] = ()
+
+
+Part = str | Picture
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A level of the scene graph, or a kind of picture that shows one.
+
+    Args:
+        heading: the line before the facts. `{format}` stands for the box format.
+        given: how a sentence of a diagnosis names the true facts.
+        fill: colour of the level's share in a bar of the report.
+        facts: finds the facts on which a question depends. A task may have its own rule (`TaskAids.facts`).
+        inert: chooses as many facts that the question does not depend on, or none if the video lacks them. It receives
+            the needed facts, and the task's rule for the level.
+        pictures: returns the pictures of facts among their lines. None for a level that is told as text.
+        shows: the level whose facts the pictures show. Empty for other levels.
+        has_own: whether a model's own boxes, from a run of grounding, can replace the true boxes.
     """
 
-    asked: tuple[Level, ...]
-    aids: tuple[Level, ...]
-    also: tuple[Level, ...] = ()
-    views: tuple[View, ...] = VIEWS[:4]
+    heading: str
+    given: str
+    fill: str
+    facts: Finder
+    inert: Callable[[QuestionScene, Sequence[Fact], Finder], list[Fact]] = alike_facts
+    pictures: Callable[[Sequence[Fact], Sequence[str]], list[Part]] | None = None
+    shows: str = ""
+    has_own: bool = False
+
+    def parts(self, facts: Sequence[Fact], lines: Sequence[str], box_format: str) -> list[Part]:
+        """Return the heading and the lines of facts, with the pictures of a level that is shown."""
+        heading = self.heading.replace("{format}", box_format) + "\n"
+        return [heading, *self.pictures(facts, lines)] if self.pictures else ["".join((heading, *lines))]
 
 
-TASK_LEVELS: Final[dict[tuple[str, str], TaskLevels]] = {
-    ("barista", "grounding"): TaskLevels(("objects",), ("states", "relations")),
-    ("barista", "hand_object"): TaskLevels(("relations",), ("marks",)),  # models copy boxes in text into answers
-    ("barista", "relations"): TaskLevels(("relations",), ("objects",)),
-    ("barista", "referring"): TaskLevels(("objects", "states"), ("zoom", "relations")),
-    ("barista", "temporal_vqa"): TaskLevels(
-        (), ("moment", "zoom", "objects", "states", "relations", "activities"), ("marks",), VIEWS
+def pictures_below_lines(facts: Sequence[Fact], lines: Sequence[str]) -> list[Part]:
+    """Return each line followed by its frame, cut to the fact's box."""
+    pairs = zip(facts, lines, strict=True)
+    return [part for fact, line in pairs for part in (line, Picture(fact.span[0], crop=fact.box))]
+
+
+def _objects(scene: QuestionScene) -> Iterator[Fact]:
+    """Yield the named objects on the first and the last frame."""
+    for frame in scene.ends:
+        for row in scene.boxes(frame):
+            if row.category != UNNAMED:
+                yield Fact((row.category,), (0,), (frame, frame + 1), (row.object_id,), row.box)
+
+
+def state_fact(row: StateRow, span: Span, name: str = "") -> Fact:
+    """Return a state as a fact. `name` defaults to the object's category."""
+    return Fact((name or row.category,), (0, f": {row.kind} {row.value}"), span, (row.object_id, row.kind, row.value))
+
+
+def _states(scene: QuestionScene) -> Iterator[Fact]:
+    """Yield the states that change somewhere in the video. Other states have no inert control."""
+    values: dict[tuple[str, str], set[str]] = {}
+    for row in scene.video.states:
+        values.setdefault((row.object_id, row.kind), set()).add(row.value)
+    for row in scene.video.states:
+        if (span := scene.common(row.span)) and len(values[row.object_id, row.kind]) > 1:
+            yield state_fact(row, span)
+
+
+def relation_fact(row: RelationRow, span: Span) -> Fact:
+    """Return a relation as a fact."""
+    return Fact((row.source, row.target), (0, f" {verb(row.value)} ", 1), span, relation_key(row))
+
+
+def relation_key(row: RelationRow) -> tuple[str, str, str]:
+    """Return what a fact about a relation is about."""
+    return row.source_id, row.value, row.target_id
+
+
+def verb(value: str) -> str:
+    """Return a relation's value as a verb.
+
+    >>> verb("contains"), verb("next to")
+    ('contains', 'is next to')
+    """
+    return value if value.split(" ")[0].endswith("s") else f"is {value}"
+
+
+def _relations(scene: QuestionScene) -> Iterator[Fact]:
+    for row in scene.video.relations:
+        yield from (relation_fact(row, span) for span in scene.spans_in_view(row))
+
+
+def _activities(scene: QuestionScene) -> Iterator[Fact]:
+    for row in scene.video.activities:
+        span = scene.common((row.span[0], row.span[1] + 1))
+        if span and row.name:
+            yield Fact((row.name,), (0,), span, (row.name,))
+
+
+def _moment(scene: QuestionScene) -> list[Fact]:
+    """Return the keyframes around the changes in the question's evidence, unless these are all keyframes."""
+    changes: list[dict[str, int]] = scene.example.evidence["changes"]  # type: ignore[assignment]
+    frames = {frame for change in changes for frame in (change["start"], change["end"])}
+    return [_frame(frame) for frame in sorted(frames)] if frames < set(scene.frames) else []
+
+
+def _frame(frame: int) -> Fact:
+    return Fact((), ("frame",), (frame, frame + 1), ("frame", str(frame)))
+
+
+def _other_frames(scene: QuestionScene, needed: Sequence[Fact], _: Finder) -> list[Fact]:
+    shown = {frame for fact in needed for frame in range(fact.span[0] - WINDOW, fact.span[1] + WINDOW)}
+    others = [frame for frame in range(scene.video.frame_count) if frame not in shown]
+    others.sort(key=lambda frame: content_digest(scene.example.example_id, frame))
+    return sort_facts(map(_frame, others[: len(needed)])) if len(others) >= len(needed) else []
+
+
+def zoom_into(scene: QuestionScene, boxes: Callable[[int], Iterable[Box]]) -> list[Fact]:
+    """Return the parts of the end frames around boxes, or none if the parts are too many or too large.
+
+    Args:
+        boxes: maps a frame to the boxes to show.
+    """
+    width, height = scene.video.size
+    parts = [_part(frame, widened(box, _MARGIN, (width, height))) for frame in scene.ends for box in boxes(frame)]
+    largest = _LARGEST_PART * width * height
+    is_small = all(fact.box and common_area(fact.box, fact.box) <= largest for fact in parts)
+    return parts if len(parts) <= _MOST_PARTS and is_small else []
+
+
+def _zoom(scene: QuestionScene) -> list[Fact]:
+    ids = set(evidence_objects(scene.example))
+    return zoom_into(scene, lambda frame: [row.box for row in scene.boxes(frame, ids)])
+
+
+def _part(frame: int, box: Box) -> Fact:
+    return Fact((), ("a part of the frame",), (frame, frame + 1), ("part", str(frame), str(box)), box)
+
+
+def _other_parts(scene: QuestionScene, needed: Sequence[Fact], _: Finder) -> list[Fact]:
+    others = []
+    for fact in needed:
+        evidence = [each.box for each in needed if each.box and each.span == fact.span]
+        assert fact.box is not None
+        place = elsewhere(fact.box, evidence, scene.video.size, f"{scene.example.example_id} {fact.box}")
+        if place is None:
+            return []
+        others.append(_part(fact.span[0], place))
+    return others
+
+
+def _marks(scene: QuestionScene) -> list[Fact]:
+    return [
+        Fact((row.category,), (f"{number}: ", 0), (frame, frame + 1), (row.object_id, str(frame)), row.box)
+        for frame in scene.ends
+        for number, row in enumerate(scene.boxes(frame), start=1)
+    ]
+
+
+def _other_marks(scene: QuestionScene, needed: Sequence[Fact], _: Finder) -> list[Fact]:
+    """Return as many marks as in `needed`, on frames of another moment."""
+    wanted = list(Counter(fact.span for fact in needed).values())
+    for frames in other_moments(scene):
+        marks = _marks(scene._replace(frames=frames))
+        by_frame = [[fact for fact in marks if fact.span == span] for span in dict.fromkeys(f.span for f in marks)]
+        if len(by_frame) == len(wanted) and all(len(own) >= n for own, n in zip(by_frame, wanted, strict=True)):
+            return [fact for own, n in zip(by_frame, wanted, strict=True) for fact in own[:n]]
+    return []
+
+
+def _marked_frames(facts: Sequence[Fact], lines: Sequence[str]) -> list[Part]:
+    """Return each marked frame followed by the lines of its marks."""
+    parts: list[Part] = []
+    for span in dict.fromkeys(fact.span for fact in facts):
+        boxes = [(_number(fact), fact.box) for fact in facts if fact.span == span and fact.box]
+        parts.append(Picture(span[0], marks=tuple(boxes)))
+        parts += [line for fact, line in zip(facts, lines, strict=True) if fact.span == span]
+    return parts
+
+
+def _number(fact: Fact) -> int:
+    return int(str(fact.parts[0]).partition(":")[0])
+
+
+LEVELS: Final[Mapping[LevelName, Level]] = {
+    "moment": Level(
+        heading="Frames that matter, shown again:",
+        given="the frames that matter",
+        fill="#1d4ed8",
+        facts=_moment,
+        inert=_other_frames,
+        pictures=pictures_below_lines,
     ),
-    # no states, since a state such as "grinding" names the activity
-    ("barista", "activity"): TaskLevels((), ("zoom", "objects"), ("marks",), VIEWS),
-    # only generated questions; other tasks of these benchmarks ask about objects, places and times
-    **{("handyvqa", name): TaskLevels((), ("objects",), views=()) for name in ("action", "process", "state")},
-    ("egocot", "cot"): TaskLevels((), ("objects",), views=()),
-    **{("vista", name): TaskLevels((), ("objects",), views=()) for name in ("all", "real_world")},
+    "zoom": Level(
+        heading="Parts of frames in full size:",
+        given="the evidence in full size",
+        fill="#0e7490",
+        facts=_zoom,
+        inert=_other_parts,
+        pictures=pictures_below_lines,
+    ),
+    "marks": Level(
+        heading="Frames with numbered objects:",
+        given="numbered objects",
+        fill="#4d7c0f",
+        facts=_marks,
+        inert=_other_marks,
+        pictures=_marked_frames,
+        shows="objects",
+        has_own=True,
+    ),
+    "objects": Level(
+        heading="Objects, with boxes as {format}:",
+        given="true object boxes",
+        fill="#0f766e",
+        facts=_objects,
+        has_own=True,
+    ),
+    "states": Level(heading="States of objects:", given="true states of objects", fill="#b45309", facts=_states),
+    "relations": Level(heading="Relations between objects:", given="true relations", fill="#6d28d9", facts=_relations),
+    "activities": Level(
+        heading="Activities of the person who films:", given="true activities", fill="#be185d", facts=_activities
+    ),
 }
-_CHANGED: Final[dict[str, tuple[Level, ...]]] = {
-    "state_change": ("moment", "zoom", "marks", "objects", "states"),
-    "action_transition": ("moment", "zoom", "marks", "objects", "relations"),
-    "relation_change": ("moment", "zoom", "marks", "objects", "relations"),
-    "activity_progression": ("moment", "activities"),
-}
-"""Maps each kind of change to the levels on which a question about this change depends."""
-
-_SAID_BY_NAMES: Final = frozenset({"SR"})
-"""Subtasks whose answers follow from visible names. For example, visible coffee tells whether a cup was full."""
-
-
-def has_aids(task: Task) -> bool:
-    return (task.benchmark, task.name) in TASK_LEVELS
-
-
-def task_levels(task: Task) -> TaskLevels:
-    """Return the levels of a task. Raises ConfigError if the task has no aids."""
-    levels = TASK_LEVELS.get((task.benchmark, task.name))
-    if levels is None:
-        known = ", ".join(f"{benchmark}/{name}" for benchmark, name in TASK_LEVELS)
-        raise ConfigError(f"{task.benchmark}/{task.name} has no aids. Fix: choose a task with aids: {known}")
-    return levels
-
-
-def needed_levels(task: Task, example: Example) -> tuple[Level, ...]:
-    """Return the admitted levels on which this question depends. Aids of other levels add no text."""
-    levels = task_levels(task)
-    admitted = tuple(level for level in LEVELS if level in (*levels.aids, *levels.also))
-    if task.name == "grounding":
-        named = {"states": example.metadata.get("colors"), "relations": example.metadata.get("relation")}
-        return tuple(level for level in admitted if named[level])
-    if task.name == "cot" and example.metadata.get("subtask") in _SAID_BY_NAMES:
-        return ()
-    if task.benchmark == "vista" and example.metadata.get("level") != 1:
-        return ()  # videos joined of clips, whose times are not those of the graph
-    if task.name != "temporal_vqa":
-        return admitted
-    return tuple(level for level in admitted if level in _CHANGED.get(str(example.target.get("category")), ()))
-
-
-def parse_aids(texts: Iterable[str]) -> tuple[Aid, ...]:
-    """Return the aids that a setting names, in the order of `LEVELS`.
-
-    Raises:
-        ConfigError: a level or variant is unknown, or a level is named twice.
-
-    >>> parse_aids(["states:inert", "objects"])
-    (Aid(level='objects', variant='true', run=''), Aid(level='states', variant='inert', run=''))
-    """
-    aids: dict[Level, Aid] = {}
-    for text in (part.strip() for each in texts for part in each.split(",") if part.strip()):
-        name, is_own, run = text.partition("=")
-        name, _, variant = (name, "", "own") if is_own else name.partition(":")
-        level = next((level for level in LEVELS if level == name), None)
-        kind = next((kind for kind in VARIANTS if kind == (variant or "true")), None)
-        if level is None or kind is None or bool(run) != (kind == "own"):
-            raise ConfigError(
-                f"unknown aid {text!r:.100}. Fix: name a level ({', '.join(LEVELS)}); you may add :inert, :false or "
-                "=RUN, a run folder"
-            )
-        if run and level not in OWN:
-            raise ConfigError(f"{text!r:.100}: own answers are boxes. Fix: write {' or '.join(OWN)} before the =")
-        if level in aids:
-            raise ConfigError(f"the aid {level} is named twice. Fix: name it once")
-        aids[level] = Aid(level, kind, run)
-    return tuple(aids[level] for level in LEVELS if level in aids)
-
-
-def check_aids(task: Task, aids: Iterable[Aid]) -> None:
-    """Raise ConfigError if the task does not admit an aid, for example because the task asks about its level."""
-    levels = task_levels(task)
-    for aid in aids:
-        if aid.level not in (*levels.aids, *levels.also):
-            why = "asks about that level" if fact_level(aid.level) in levels.asked else "does not admit this aid"
-            raise ConfigError(f"aid {aid}: {task.name} {why}. Fix: use {', '.join((*levels.aids, *levels.also))}")
-
-
-def fact_level(level: Level) -> Level:
-    """Return the level of the facts that an aid gives. Numbered marks give objects."""
-    return "objects" if level == "marks" else level
-
-
-def parse_views(task: Task, names: Iterable[str]) -> tuple[View, ...]:
-    """Return the views that a setting names, in the order of `VIEWS`. `all` means all views that the task admits.
-
-    Raises:
-        ConfigError: a view is unknown, or the task does not admit it.
-    """
-    admitted, wanted = task_levels(task).views, set(names)
-    for name in wanted - {*admitted, "all"}:
-        raise ConfigError(f"view {name!r:.100}: {task.name} has no such view. Fix: use {', '.join(admitted)} or all")
-    return tuple(view for view in admitted if view in wanted or "all" in wanted)
+"""Levels by name, in the order of a prompt."""
+PICTURES: Final = frozenset(name for name, level in LEVELS.items() if level.pictures)
+"""Levels that are shown, and not told as text."""

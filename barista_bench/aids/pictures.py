@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.aids.graph_rows import Box
-from barista_bench.aids.texts import Picture
+from barista_bench.aids.levels import Picture
 from barista_bench.media.set_of_mark import Mark, draw_marks
 
 TINT = 0.15

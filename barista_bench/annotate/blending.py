@@ -185,14 +185,14 @@ def blend_frames(
         left: objects known on the first frame; empty if the first frame is not a keyframe.
         right: objects known on the last frame; empty if the last frame is not a keyframe.
     """
-    from_right = {view.frame: view for view in views_from_keyframe(working, span[::-1], right)} if right else {}
-    from_left = views_from_keyframe(working, span, left) if left else iter(())
+    from_right = {warped.frame: warped for warped in warp_from_keyframe(working, span[::-1], right)} if right else {}
+    from_left = warp_from_keyframe(working, span, left) if left else iter(())
     for frame in span:
         sides = [(next(from_left, None), left), (from_right.pop(frame, None), right)]
-        yield frame, _blend_objects(frame, [(view, masks) for view, masks in sides if view is not None])
+        yield frame, _blend_objects(frame, [(warped, masks) for warped, masks in sides if warped is not None])
 
 
-class KeyframeView(NamedTuple):
+class WarpedFrame(NamedTuple):
     """A frame computed from one keyframe: its objects, and the confidence of each pixel, 0..255."""
 
     frame: int
@@ -233,7 +233,7 @@ class _Crop(NamedTuple):
         return plane
 
 
-def views_from_keyframe(working: WorkingFrames, order: range, masks: Mapping[str, KnownMask]) -> Iterator[KeyframeView]:
+def warp_from_keyframe(working: WorkingFrames, order: range, masks: Mapping[str, KnownMask]) -> Iterator[WarpedFrame]:
     """Yield the frames of `order`, computed from the first of them, with their known objects."""
     coverages = {name: working.shrink(mask.rle) for name, mask in masks.items()}
     for to_keyframe in maps_to_keyframe(working.flows, order):
@@ -241,32 +241,32 @@ def views_from_keyframe(working: WorkingFrames, order: range, masks: Mapping[str
             name: _Crop.around(sample_between_pixels(mask, to_keyframe.positions, border=cv2.BORDER_CONSTANT))
             for name, mask in coverages.items()
         }
-        yield KeyframeView(to_keyframe.frame, objects, np.rint(to_keyframe.confidence * 255).astype(np.uint8))
+        yield WarpedFrame(to_keyframe.frame, objects, np.rint(to_keyframe.confidence * 255).astype(np.uint8))
 
 
-def _blend_objects(frame: int, sides: Sequence[tuple[KeyframeView, Mapping[str, KnownMask]]]) -> dict[str, Blend]:
+def _blend_objects(frame: int, sides: Sequence[tuple[WarpedFrame, Mapping[str, KnownMask]]]) -> dict[str, Blend]:
     blends = {}
     for name in sorted({name for _, known_masks in sides for name in known_masks}):
-        views = [(view, known_masks[name]) for view, known_masks in sides if name in known_masks]
-        coverage = np.zeros(views[0][0].confidence.shape, dtype=np.float32)
-        boxes = [view.objects[name].box for view, _ in views if view.objects[name].coverage.size]
+        pairs = [(warped, known_masks[name]) for warped, known_masks in sides if name in known_masks]
+        coverage = np.zeros(pairs[0][0].confidence.shape, dtype=np.float32)
+        boxes = [warped.objects[name].box for warped, _ in pairs if warped.objects[name].coverage.size]
         if not boxes:
             blends[name] = Blend(coverage, 0.0)
             continue
         tops, lefts, bottoms, rights = zip(*boxes, strict=True)
         part = slice(min(tops), max(bottoms)), slice(min(lefts), max(rights))
         weighted, total = np.zeros_like(coverage[part]), np.zeros_like(coverage[part])
-        for (view, mask), nearness in zip(views, _nearness(frame, [mask.source for _, mask in views]), strict=True):
-            trust = view.confidence[part] * np.float32(mask.confidence / 255) + np.float32(_LEAST_WEIGHT)
+        for (warped, mask), nearness in zip(pairs, _nearness(frame, [mask.source for _, mask in pairs]), strict=True):
+            trust = warped.confidence[part] * np.float32(mask.confidence / 255) + np.float32(_LEAST_WEIGHT)
             weight = np.float32(nearness**2) * trust
-            weighted += weight * view.objects[name].plane(weighted.shape, (min(tops), min(lefts)))
+            weighted += weight * warped.objects[name].plane(weighted.shape, (min(tops), min(lefts)))
             total += weight
         coverage[part] = weighted / total
         region = coverage > 0.5
         confidence = 0.0
         if region.any():
             agreement = float(np.abs(2 * coverage[region] - 1).mean())
-            confidence = agreement * max(view.confidence_within(region) * mask.confidence for view, mask in views)
+            confidence = agreement * max(warped.confidence_within(region) * mask.confidence for warped, mask in pairs)
         blends[name] = Blend(coverage, confidence)
     return blends
 

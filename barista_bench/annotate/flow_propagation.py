@@ -15,11 +15,11 @@ import cv2
 
 from barista_bench.annotate.blending import (
     WORKING_SIDE,
-    KeyframeView,
     KnownMask,
+    WarpedFrame,
     WorkingFrames,
     blend_frames,
-    views_from_keyframe,
+    warp_from_keyframe,
 )
 from barista_bench.annotate.propagation import (
     FrameMasks,
@@ -120,12 +120,12 @@ def _carry_masks(frames: FrameReader, start: int, end: int, known_objects: Known
     carried = {name: mask for name, mask in known_objects.items() if is_empty(mask.rle)}
     if len(carried) == len(known_objects):
         return carried
-    working, view = _view_from(frames, start, end, known_objects)
+    working, warped = _warp(frames, start, end, known_objects)
     for name in known_objects.keys() - carried.keys():
-        coverage = view.objects[name].plane(view.confidence.shape)
+        coverage = warped.objects[name].plane(warped.confidence.shape)
         region = coverage > 0.5
         if region.any():
-            confidence = known_objects[name].confidence * view.confidence_within(region)
+            confidence = known_objects[name].confidence * warped.confidence_within(region)
             carried[name] = KnownMask(working.enlarge(coverage), known_objects[name].source, confidence)
     return carried
 
@@ -147,16 +147,16 @@ def _weaken_absences(
         }
         if not doubted:
             continue
-        working, view = _view_from(frames, before, after, {})
+        working, warped = _warp(frames, before, after, {})
         for name, rle in doubted.items():
             region = working.shrink(rle) > 0.5
             if region.any():
-                confidence = known_at[before][name].confidence * view.confidence_within(region)
+                confidence = known_at[before][name].confidence * warped.confidence_within(region)
                 known_at[after][name] = known_at[after][name]._replace(confidence=confidence)
 
 
-def _view_from(frames: FrameReader, start: int, end: int, objects: KnownObjects) -> tuple[WorkingFrames, KeyframeView]:
+def _warp(frames: FrameReader, start: int, end: int, objects: KnownObjects) -> tuple[WorkingFrames, WarpedFrame]:
     span = range(min(start, end), max(start, end) + 1)
     working = WorkingFrames(frames, span)
-    (view,) = deque(views_from_keyframe(working, span if start < end else span[::-1], objects), maxlen=1)
-    return working, view
+    (warped,) = deque(warp_from_keyframe(working, span if start < end else span[::-1], objects), maxlen=1)
+    return working, warped

@@ -16,14 +16,16 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Final, Literal, TypeAlias
 
-from barista_bench.aids.levels import LEVELS, Aid, Level, View
+from barista_bench.aids.levels import LEVELS, LevelName
+from barista_bench.aids.task_aids import Aid
 from barista_bench.aids.texts import AidBook
+from barista_bench.aids.views import View
 from barista_bench.core.example import Example, content_seed
 from barista_bench.core.task import Task
 
 Design: TypeAlias = Literal["full", "paths"]
 Condition: TypeAlias = tuple[Aid | View, ...]
-LevelSet: TypeAlias = frozenset[Level]
+LevelSet: TypeAlias = frozenset[LevelName]
 PLAIN: Final = "none"
 """Folder name for the answers without aids."""
 
@@ -35,8 +37,8 @@ class PlannedExample:
     """
 
     example: Example
-    order: tuple[Level, ...]
-    false: tuple[Level, ...]
+    order: tuple[LevelName, ...]
+    false: tuple[LevelName, ...]
     own: tuple[Aid, ...] = ()
     views: tuple[View, ...] = ()
 
@@ -62,12 +64,12 @@ class PlannedExample:
         yield from ((view,) for view in self.views)
 
 
-def true_aids(levels: Iterable[Level]) -> Condition:
+def true_aids(levels: Iterable[LevelName]) -> Condition:
     """Return the true aids of these levels, in prompt order."""
     return tuple(Aid(level) for level in LEVELS if level in set(levels))
 
 
-def inert_aids(levels: Iterable[Level]) -> Condition:
+def inert_aids(levels: Iterable[LevelName]) -> Condition:
     return tuple(Aid(level, "inert") for level in LEVELS if level in set(levels))
 
 
@@ -86,7 +88,7 @@ def _part_name(part: Aid | View) -> str:
     return str(part).replace(":", ".")
 
 
-def default_design(task: Task, levels: Collection[Level]) -> Design:
+def default_design(task: Task, levels: Collection[LevelName]) -> Design:
     """Return `paths` for several levels if the primary metric is a mean of sample scores. Ratios and mAP need `full`.
 
     With one level, both designs ask the same questions.
@@ -97,7 +99,7 @@ def default_design(task: Task, levels: Collection[Level]) -> Design:
 def plan(
     examples: Iterable[Example],
     book: AidBook,
-    levels: Collection[Level] = (),
+    levels: Collection[LevelName] = (),
     own: Iterable[Aid] = (),
     views: Collection[View] = (),
 ) -> list[PlannedExample]:
@@ -109,12 +111,12 @@ def plan(
         views: the views to ask. Views that cannot be made are skipped.
     """
     examples, own = list(examples), list(own)
-    groups: dict[tuple[str, tuple[Level, ...]], list[Example]] = defaultdict(list)
+    groups: dict[tuple[str, tuple[LevelName, ...]], list[Example]] = defaultdict(list)
     kept = {example.example_id: given for example in examples if (given := book.levels(example, levels))}
     in_set_order = [example for example in examples if example.example_id in kept]
     for example in in_set_order:
         groups[example.video_id, kept[example.example_id]].append(example)
-    orders: dict[str, tuple[Level, ...]] = {}
+    orders: dict[str, tuple[LevelName, ...]] = {}
     for (video_id, given), group in groups.items():
         all_orders = sorted(permutations(given), key=lambda order: content_seed("orders", video_id, *order))
         group.sort(key=lambda example: content_seed("order", example.example_id))

@@ -32,7 +32,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.aids.levels import Level
+from barista_bench.aids.levels import LevelName
 from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, interval_weights, jackknife_error, metric_interval
 from barista_bench.core.statistics import Floats
 from barista_bench.diagnosis.conditions import LevelSet
@@ -115,7 +115,7 @@ class Estimates:
     remainder: Estimate
     text: Estimate
     belief: Estimate
-    levels: Mapping[Level, LevelEstimates]
+    levels: Mapping[LevelName, LevelEstimates]
 
 
 def estimate_of(values: Floats, bounds: Bounds = DIFFERENCE) -> Estimate:
@@ -141,7 +141,7 @@ def _p_of_zero(point: float, left_out: Floats, count: int) -> float:
     return min(1.0, 2 * (0.5 / (0.5 + abs(point) / 2)) ** count)
 
 
-def shapley_value(level: Level, levels: Iterable[Level], score: Callable[[LevelSet], Floats]) -> Floats:
+def shapley_value(level: LevelName, levels: Iterable[LevelName], score: Callable[[LevelSet], Floats]) -> Floats:
     """Return the Shapley value of a level from the scores of all sets of levels."""
     others = [other for other in levels if other != level]
     count, total = len(others) + 1, np.zeros(1)
@@ -183,7 +183,7 @@ class PathScores:
     """
 
     units: Sequence[str]
-    levels: tuple[Level, ...]
+    levels: tuple[LevelName, ...]
     position: NDArray[np.int64]
     true: Floats
     inert: Floats
@@ -214,10 +214,10 @@ def path_metrics(scores: PathScores) -> dict[str, Floats]:
 
 
 def game_metrics(
-    levels: tuple[Level, ...], true: Mapping[LevelSet, Floats], inert: Mapping[LevelSet, Floats]
+    levels: tuple[LevelName, ...], true: Mapping[LevelSet, Floats], inert: Mapping[LevelSet, Floats]
 ) -> dict[str, Floats]:
     """Return the values of the design `full` by name, from the scores (1 + 2V,) of every set of levels."""
-    everything, nothing = frozenset(levels), frozenset[Level]()
+    everything, nothing = frozenset(levels), frozenset[LevelName]()
     metrics = {"plain": true[nothing], "all": true[everything], "text": inert[everything] - inert[nothing]}
     for level in levels:
         metrics[f"gain {level}"] = shapley_value(level, levels, true.__getitem__)
@@ -247,10 +247,10 @@ def uptake_metrics(units: Sequence[str], followed: Floats, kept: Floats) -> tupl
 
 
 def estimates_of(
-    levels: tuple[Level, ...],
+    levels: tuple[LevelName, ...],
     metrics: Mapping[str, Floats],
     belief: Floats,
-    uptakes: Mapping[Level, tuple[Floats, Floats]],
+    uptakes: Mapping[LevelName, tuple[Floats, Floats]],
 ) -> Estimates:
     """Return all estimates from (1 + 2V,) values."""
     by_level = {

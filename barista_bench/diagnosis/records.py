@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from barista_bench.aids.levels import Level
+from barista_bench.aids.levels import LevelName
 from barista_bench.core.statistics import Floats, adjust_p_values
 from barista_bench.diagnosis.conditions import Design, condition_name, true_aids
 from barista_bench.diagnosis.estimates import (
@@ -112,7 +112,7 @@ class Diagnosis(Strict):
     same_answer: SameAnswer | None = None
     by_words: bool
     design: Design
-    asked: list[Level]
+    asked: list[LevelName]
     repetitions: int
     examples: int
     videos: int
@@ -124,10 +124,10 @@ class Diagnosis(Strict):
     text: Estimate
     belief: Estimate
     believes_any_text: bool
-    levels: dict[Level, LevelDiagnosis]
+    levels: dict[LevelName, LevelDiagnosis]
     views: list[ComparedMeans] = Field(default_factory=list)
     own: list[ComparedMeans] = Field(default_factory=list)
-    causes: dict[str, list[list[Level]]] = Field(default_factory=dict)
+    causes: dict[str, list[list[LevelName]]] = Field(default_factory=dict)
     false_cause_rate: float | None = None
     video_ids: list[str] = Field(default_factory=list)
 
@@ -164,10 +164,10 @@ class DiagnosisFile(Strict):
 
 def levels_of(
     estimates: Estimates,
-    followed_plain: Mapping[Level, float],
-    examples: Mapping[Level, int],
-    shares: Mapping[Level, Floats],
-) -> dict[Level, LevelDiagnosis]:
+    followed_plain: Mapping[LevelName, float],
+    examples: Mapping[LevelName, int],
+    shares: Mapping[LevelName, Floats],
+) -> dict[LevelName, LevelDiagnosis]:
     """Return the levels in the form of `diagnosis.json`. `shares` holds the values (1 + 2V,) of each share."""
     return {
         level: LevelDiagnosis(
@@ -245,7 +245,7 @@ def compared_shares(diagnoses: Sequence[Diagnosis]) -> Table:
     return Table.of("Shares of levels compared", columns, rows, note)
 
 
-def _values(diagnosis: Diagnosis, level: Level) -> Floats:
+def _values(diagnosis: Diagnosis, level: LevelName) -> Floats:
     values = diagnosis.levels[level].by_video
     return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 

@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from barista_bench.aids.levels import LEVELS, PICTURES, Aid, Level, check_aids, parse_aids, parse_views, task_levels
+from barista_bench.aids.levels import LEVELS, PICTURES, LevelName
+from barista_bench.aids.task_aids import Aid, aids_of, check_aids, parse_aids, parse_views
 from barista_bench.aids.texts import AidBook, OwnBoxes
-from barista_bench.aids.upstream import upstream_questions
 from barista_bench.benchmarks.kinds.text import TextTask
 from barista_bench.core.example import Scored, evidence_objects
 from barista_bench.core.resampling import ResampledRepetition, metrics_of_units
@@ -51,6 +51,7 @@ from barista_bench.diagnosis.estimates import (
 )
 from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, levels_of, write_diagnoses
 from barista_bench.diagnosis.single_causes import single_causes
+from barista_bench.diagnosis.upstream import upstream_questions
 from barista_bench.diagnosis.views import Answers, compared_own, compared_views, same_answer
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.aiding import NEEDS_VIDEO, own_boxes
@@ -120,10 +121,9 @@ def plan_tasks(config: DiagnoseConfig) -> list[DiagnosisTask]:
     planned_tasks = []
     for opened in open_tasks(config):
         task, examples = opened.task, opened.examples.examples
-        task_levels(task)
         aids, own = parse_aids(config.aid), parse_aids(config.own)
         check_aids(task, (*aids, *own))
-        book = AidBook.open(task, opened.examples, config.graph or opened.data)
+        book = AidBook.open(task, examples, config.graph or opened.data)
         levels = [aid.level for aid in aids] or usual_levels(task, opened.examples, opened.data)
         levels += [aid.level for aid in own if aid.level not in levels]
         design = config.design or default_design(task, levels)
@@ -142,9 +142,9 @@ def plan_tasks(config: DiagnoseConfig) -> list[DiagnosisTask]:
     return planned_tasks
 
 
-def usual_levels(task: Task, examples: ExampleSet, data: str) -> list[Level]:
+def usual_levels(task: Task, examples: ExampleSet, data: str) -> list[LevelName]:
     """Return the levels that a diagnosis gives by default. Pictures are given only if the video can be read."""
-    levels = list(task_levels(task).aids)
+    levels = list(aids_of(task).given)
     if examples.is_linked:
         return levels
     if pictures := [level for level in levels if level in PICTURES]:
@@ -289,7 +289,7 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
         ),
         by_words=isinstance(task, TextTask),
         design=design,
-        asked=list(task_levels(task).asked),
+        asked=list(aids_of(task).asked),
         repetitions=config.repetitions,
         examples=len(complete),
         videos=len(set(units)),
@@ -315,7 +315,7 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
     )
 
 
-def _path_scores(answers: Answers, levels: tuple[Level, ...], units: Sequence[str]) -> PathScores:
+def _path_scores(answers: Answers, levels: tuple[LevelName, ...], units: Sequence[str]) -> PathScores:
     position = np.array([[_place(each.order, level) for level in levels] for each in answers.planned])
     steps = range(len(levels) + 1)
 
@@ -327,11 +327,13 @@ def _path_scores(answers: Answers, levels: tuple[Level, ...], units: Sequence[st
     return PathScores(units, levels, position, along(true_aids), along(inert_aids))
 
 
-def _place(order: Sequence[Level], level: Level) -> int:
+def _place(order: Sequence[LevelName], level: LevelName) -> int:
     return order.index(level) if level in order else -1
 
 
-def _game_metrics(task: Task, answers: Answers, levels: tuple[Level, ...], units: Sequence[str]) -> dict[str, Floats]:
+def _game_metrics(
+    task: Task, answers: Answers, levels: tuple[LevelName, ...], units: Sequence[str]
+) -> dict[str, Floats]:
     """Return the values of the design `full` in the task's primary metric."""
     names, repetitions = sorted(set(units)), range(len(answers.scores(answers.planned[0], ())))
 
@@ -351,7 +353,7 @@ def _game_metrics(task: Task, answers: Answers, levels: tuple[Level, ...], units
     return game_metrics(levels, game(true_aids), game(inert_aids))
 
 
-def _measure_followed(task: Task, book: AidBook, answers: Answers, level: Level) -> tuple[Floats, Floats, Floats]:
+def _measure_followed(task: Task, book: AidBook, answers: Answers, level: LevelName) -> tuple[Floats, Floats, Floats]:
     """Return three shares of answers (E,), with NaN for examples without a false aid.
 
     The first share counts answers with the false aid that are nearer to its target than to the truth. The second counts
@@ -360,13 +362,13 @@ def _measure_followed(task: Task, book: AidBook, answers: Answers, level: Level)
     """
     rows = []
     for each in answers.planned:
-        target = book.other_target(each.example, level) if level in each.false else None
-        if target is None:
+        false = book.false(each.example, level) if level in each.false else None
+        if false is None:
             rows.append((math.nan,) * 3)
             continue
         parts: list[float] = []
         for condition in ((Aid(level, "false"),), ()):
-            changed = replace(each.example, target=target)
+            changed = replace(each.example, target=false.target)
             others = [Scored(changed, sample.prediction) for sample in answers.scores(each, condition)]
             nearer = task.statistics(others).scores()[task.sample_score] - answers.each_score(each, condition)
             parts += [float(np.mean(nearer > 0)), float(np.mean(nearer < 0))]

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from barista_bench.aids.levels import PICTURES, Level
+from barista_bench.aids.levels import LEVELS, PICTURES, LevelName
 from barista_bench.diagnosis.estimates import ALPHA, format_short
 from barista_bench.diagnosis.records import Diagnosis, LevelDiagnosis, PValues, significant
 from barista_bench.tables import words
 
 NOTHING_MISSING: Final = 0.995
 """Score above which too little is missing to look for a cause."""
-CLAIMING: Final = ("grounding", "hand_object", "relations")
-"""Tasks whose truth changes if the evidence is hidden.
-
-An answer that still agrees claims facts that are not visible.
-"""
 
 
 class Guess(NamedTuple):
@@ -101,17 +96,19 @@ def _missing_sentences(diagnosis: Diagnosis, guess: Guess | None) -> list[str]:
     return found
 
 
-def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: PValues) -> list[str]:
+def _level_sentences(diagnosis: Diagnosis, level: LevelName, adjusted: PValues) -> list[str]:
     """Return sentences on the effect of a level's aid, and on whether the level is a cause."""
     told = diagnosis.levels[level]
     others = "other pictures" if level in PICTURES else "other facts"
     beside = f"given as many {others}, it {told.inert.as_change}"
     metric = words(diagnosis.metric)
-    found = [f"Given {_GIVEN[level]}, its {metric} {told.gain.as_change}; {beside}."]
+    found = [f"Given {LEVELS[level].given}, its {metric} {told.gain.as_change}; {beside}."]
     if told.uptake.value is not None and not diagnosis.is_unread:
         found.append(f"Given false ones, it follows them in {told.uptake.in_words} of its answers.")
     if level in significant(adjusted):
-        found.append(f"So {level} {_ARE.get(level, 'are')} a cause, worth {told.share.in_words} of {metric}.")
+        found.append(
+            f"So {level} {'are' if level.endswith('s') else 'is'} a cause, worth {told.share.in_words} of {metric}."
+        )
         return found
     found[0] = f"{found[0][:-1]}; the difference, {told.share.in_words}, is the share of {level}."
     if told.is_unused and not diagnosis.is_unread:
@@ -136,7 +133,7 @@ def _compared_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
             control = described.get("hide_elsewhere")
             beside = f"; with equal areas elsewhere painted over, it {control}" if control else ""
             hidden = f"With the objects that matter painted over, {change}{beside}."
-            if diagnosis.task in CLAIMING:
+            if diagnosis.asked and not diagnosis.by_words:  # the answer names what it sees
                 hidden += f" It cannot see them then, but its average {metric} is still {each.after.in_words}."
             found.append(hidden)
         elif name == "only_evidence":
@@ -152,13 +149,3 @@ def _compared_sentences(diagnosis: Diagnosis, adjusted: PValues) -> list[str]:
 
 
 _SHOWS_NO_LEVEL: Final = "So the aids do not show which level it gets wrong."
-_ARE: Final[dict[Level, str]] = {"moment": "is", "zoom": "is"}
-_GIVEN: Final[dict[Level, str]] = {
-    "moment": "the frames that matter",
-    "zoom": "the evidence in full size",
-    "marks": "numbered objects",
-    "objects": "true object boxes",
-    "states": "true states of objects",
-    "relations": "true relations",
-    "activities": "true activities",
-}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from barista_bench.aids.levels import Level
+from barista_bench.aids.levels import LevelName
 from barista_bench.diagnosis.conditions import Condition, Design, LevelSet, PlannedExample, inert_aids, true_aids
 
 RIGHT: Final = 0.5
@@ -26,7 +26,7 @@ class SingleCauses(NamedTuple):
     None if the answers do not allow the rule.
     """
 
-    by_example: Mapping[str, list[list[Level]]]
+    by_example: Mapping[str, list[list[LevelName]]]
     false_rate: float | None
 
 
@@ -45,7 +45,7 @@ def single_causes(
     if repetitions < LEAST_REPETITIONS or not wrong:
         return SingleCauses({}, None)
 
-    def smallest(each: PlannedExample, variant: Callable[[LevelSet], Condition]) -> list[list[Level]]:
+    def smallest(each: PlannedExample, variant: Callable[[LevelSet], Condition]) -> list[list[LevelName]]:
         sets = [told for told in each.sets("full") if told]
         right = {told for told in sets if min(scores(each, variant(told))) >= RIGHT}
         sure = [told for told in sets if all(other in right for other in sets if told <= other)]

@@ -14,8 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from barista_bench.aids.levels import Aid, View
+from barista_bench.aids.task_aids import Aid
 from barista_bench.aids.texts import AidBook
+from barista_bench.aids.views import View
 from barista_bench.core.example import Example, Prediction, Scored
 from barista_bench.core.resampling import SCORE
 from barista_bench.core.task import Task

@@ -36,11 +36,11 @@ REASONING: Final = "reasoning"
 class DistinctAnswer:
     """One distinct answer.
 
-    `item` is the digest of the judge's `view` of the answer, `sample` the first sample with it.
+    `item` is the digest of what the judge is `shown` of the answer, `sample` the first sample with it.
     """
 
     item: str
-    view: JudgedSample | Rationale
+    shown: JudgedSample | Rationale
     text: str
     sample: ScoredSample
 
@@ -124,19 +124,19 @@ def _distinct_answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
     prediction, example = sample.prediction, sample.example
     if prediction is None:
         return None
-    view = attempt(task, "show_to_judge", example, lambda: _judge_view(task, example, prediction), None)
-    if view is None or not _graded_text(view).strip():
+    shown = attempt(task, "show_to_judge", example, lambda: _shown_to_judge(task, example, prediction), None)
+    if shown is None or not _graded_text(shown).strip():
         return None
-    kind = REASONING if isinstance(view, Rationale) else "item"
-    return DistinctAnswer(digest(kind, asdict(view)), view, _graded_text(view), sample)
+    kind = REASONING if isinstance(shown, Rationale) else "item"
+    return DistinctAnswer(digest(kind, asdict(shown)), shown, _graded_text(shown), sample)
 
 
-def _judge_view(task: Task, example: Example, prediction: Prediction) -> JudgedSample | Rationale | None:
+def _shown_to_judge(task: Task, example: Example, prediction: Prediction) -> JudgedSample | Rationale | None:
     return task.rationale(example, prediction) if asks_for_reasons(task) else task.show_to_judge(example, prediction)
 
 
-def _graded_text(view: JudgedSample | Rationale) -> str:
-    return view.reasoning if isinstance(view, Rationale) else view.answer
+def _graded_text(shown: JudgedSample | Rationale) -> str:
+    return shown.reasoning if isinstance(shown, Rationale) else shown.answer
 
 
 def _lexical_score(form: ReplyForm, criterion: str, metric: str | None, answer: DistinctAnswer) -> tuple[int, str]:
@@ -155,7 +155,7 @@ def _oracle_score(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tu
     info = run.results.model.box_format
     box_format, example = BoxFormat(info.order, info.scale), answer.sample.example
     parsed = run.task.parse(run.task.reference_answer(example, box_format), example.inputs, box_format)
-    reference = _judge_view(run.task, example, parsed) if isinstance(parsed, Prediction) else None
+    reference = _shown_to_judge(run.task, example, parsed) if isinstance(parsed, Prediction) else None
     if reference is not None and _graded_text(reference) == answer.text:
         return form.top, "the reference's own answer"
     return 0, "another answer than the reference's own"

@@ -52,7 +52,7 @@ def load_reasoning_form(task: Task, path: str | Path | None) -> PromptTexts:
 def form_prompts(
     rubric: Rubric | None,
     steps: Mapping[str, Sequence[str]],
-    view: JudgedSample | Rationale,
+    shown: JudgedSample | Rationale,
     reasoning: PromptTexts | None = None,
 ) -> dict[str, Prompt]:
     """Map each criterion to the form for one answer.
@@ -60,11 +60,11 @@ def form_prompts(
     Without a rubric the reasoning is graded, with the packaged texts or the texts in `reasoning`. Raises KeyError if a
     criterion has no steps, and TypeError if answers are graded without a rubric.
     """
-    if rubric is None and isinstance(view, Rationale):
-        return {REASONING: reasoning_prompt(view, reasoning)}
-    if rubric is None or isinstance(view, Rationale):
+    if rubric is None and isinstance(shown, Rationale):
+        return {REASONING: reasoning_prompt(shown, reasoning)}
+    if rubric is None or isinstance(shown, Rationale):
         raise TypeError("reasoning has no rubric, and answers have one")
-    return {each.name: form_prompt(rubric, each, steps[each.name], view) for each in rubric.criteria}
+    return {each.name: form_prompt(rubric, each, steps[each.name], shown) for each in rubric.criteria}
 
 
 def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judged: JudgedSample) -> Prompt:

@@ -138,7 +138,7 @@ def judge_questions(description: JudgeDescription, answers: Sequence[DistinctAns
     return [
         RepeatedPrompt(form_id(form, answer.item, criterion), prompt, keys(answer.item, criterion), description.schema)
         for answer in answers
-        for criterion, prompt in form_prompts(rubric, description.steps, answer.view, reasoning).items()
+        for criterion, prompt in form_prompts(rubric, description.steps, answer.shown, reasoning).items()
     ]
 
 

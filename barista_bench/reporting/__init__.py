@@ -22,8 +22,8 @@ from barista_bench.reporting.figures import report_figures
 from barista_bench.reporting.html import render_html
 from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, make_album
+from barista_bench.reporting.report import Report, build_report, distinct_names, report_samples
 from barista_bench.reporting.tables import STOPPED, stopped_table
-from barista_bench.reporting.view import Report, build_report, distinct_names, report_samples
 from barista_bench.reporting.why import placed_diagnoses, why_it_fails, why_table
 from barista_bench.runs.score.scoring import ScoredRun, split_stopped
 from barista_bench.tables import Table, latex_index, to_csv, to_latex, to_markdown

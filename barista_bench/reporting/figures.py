@@ -14,8 +14,8 @@ from barista_bench.judging.cross import cross_judge
 from barista_bench.judging.cross_text import answer_agreement
 from barista_bench.reporting.analyses import analyse, is_unranked
 from barista_bench.reporting.leaderboard import without_ranks
+from barista_bench.reporting.report import Report, Section, build_report, distinct_names
 from barista_bench.reporting.tables import metric_cell, shorten_name
-from barista_bench.reporting.view import Report, Section, build_report, distinct_names
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Row, Table, number_columns, text_columns, words
 

@@ -20,7 +20,7 @@ from barista_bench.files import text_out
 from barista_bench.reporting import pages
 from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album
-from barista_bench.reporting.view import Report
+from barista_bench.reporting.report import Report
 from barista_bench.reporting.why import WIDTH, Why
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([^"]+)";\n', re.MULTILINE)

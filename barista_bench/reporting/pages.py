@@ -24,8 +24,8 @@ from barista_bench.core.status import Status
 from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.pictures import Album, PlacedPicture
 from barista_bench.reporting.questions import QUESTIONS
+from barista_bench.reporting.report import Report, Section
 from barista_bench.reporting.samples import Sample
-from barista_bench.reporting.view import Report, Section
 from barista_bench.tables import Cell, RangedScore, Table, words
 
 CHUNK = 32

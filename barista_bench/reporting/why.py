@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from barista_bench.aids.levels import Level
+from barista_bench.aids.levels import LEVELS
 from barista_bench.core.model_names import GUESSES
 from barista_bench.diagnosis.estimates import format_short
 from barista_bench.diagnosis.records import Diagnosis, adjusted_p_values, read_diagnoses
 from barista_bench.diagnosis.sentences import Guess, finding_sentences, headline_sentence
 from barista_bench.reporting.aided import Diagnosed
-from barista_bench.reporting.view import Section
+from barista_bench.reporting.report import Section
 from barista_bench.tables import Column, Table, words
 
 WIDTH = 360
 """Width of a bar in SVG units. The middle stands for 0, the ends for -1 and 1."""
-_FILLS: Final[dict[Level, str]] = {
-    "moment": "#1d4ed8",
-    "zoom": "#0e7490",
-    "marks": "#4d7c0f",
-    "objects": "#0f766e",
-    "states": "#b45309",
-    "relations": "#6d28d9",
-    "activities": "#be185d",
-}
 MISSING = "missing with all facts"
 """Name of the part that no aid explains."""
 _TEXT, _REMAINDER = "#b91c1c", "#8a8a8a"
@@ -129,7 +120,7 @@ def _values(diagnosis: Diagnosis) -> list[tuple[str, float, str]]:
     The parts are each level's share, the effect of any addition, and the score that is still missing with all aids.
     """
     named: list[tuple[str, float | None, str]] = [
-        (level, told.share.value, _FILLS[level]) for level, told in diagnosis.levels.items()
+        (level, told.share.value, LEVELS[level].fill) for level, told in diagnosis.levels.items()
     ]
     named.append(("any addition", diagnosis.text.value, _TEXT))
     named.append((MISSING, diagnosis.remainder.value, _REMAINDER))

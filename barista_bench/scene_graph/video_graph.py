@@ -37,6 +37,8 @@ HANDS = {"left hand": "left", "right hand": "right"}
 HAND_RELATION = "human_actions"
 UNNAMED = "unknown"
 """The category of objects without a name."""
+WINDOW = 2
+"""Number of frames before and after a keyframe that count as the keyframe's window."""
 
 
 class SceneObject(NamedTuple):

@@ -42,7 +42,7 @@ from barista_bench.scene_graph.coverage import frame_ranges
 from barista_bench.scene_graph.masks import Rle
 from barista_bench.studio.adjudicating import OtherAnnotator, annotator_agreement, other_annotators, others_videos
 from barista_bench.studio.exploring import FrameRange, display_names
-from barista_bench.studio.workspace import BackgroundWork, ConflictError, Json, View, Workspace, whole_number
+from barista_bench.studio.workspace import BackgroundWork, ConflictError, Json, Routes, Workspace, whole_number
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class AnnotatedVideo:
         return next((accepted_id for accepted_id in candidates if self.identities.of(accepted_id, frame) == name), name)
 
 
-class AnnotationRoutes(View):
+class AnnotationRoutes(Routes):
     """Requests about the first opened project. It has one writer: a decision waits until the running stages end."""
 
     def __init__(self, workspace: Workspace, project: Project) -> None:

@@ -30,7 +30,7 @@ from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import DataError
 from barista_bench.files.paths import confine
 from barista_bench.studio.jobs import Jobs
-from barista_bench.studio.workspace import FoundKind, Json, View, find_folders, sent_as
+from barista_bench.studio.workspace import FoundKind, Json, Routes, find_folders, sent_as
 
 FieldKind = Literal["input", "new", "anywhere", "number", "text"]
 _LONGEST = 500
@@ -207,7 +207,7 @@ class OpenedFolder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
 
 
-class CommandRoutes(View):
+class CommandRoutes(Routes):
     """Requests to run commands in the studio's folder; the folder stays the same when other folders are opened.
 
     Args:

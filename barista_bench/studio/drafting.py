@@ -21,7 +21,7 @@ from barista_bench.scene_graph.domain import MAX_BYTES, parse_domain
 from barista_bench.scene_graph.domain_draft import DraftLine, draft_lines
 from barista_bench.scene_graph.graph_words import GraphWords, Word, WordPlace, survey_words
 from barista_bench.scene_graph.video_graph import VideoGraph
-from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, sent_as
+from barista_bench.studio.workspace import BackgroundWork, Json, Routes, Workspace, sent_as
 
 DOMAIN_FILE = "domain.yaml"
 _NOTE = "  # "
@@ -41,7 +41,7 @@ class FinishedDraft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lines: tuple[str, ...]
 
 
-class DraftRoutes(View):
+class DraftRoutes(Routes):
     """Requests about the open release's domain file: the saved file, or lines proposed from the release's words."""
 
     def __init__(self, workspace: Workspace) -> None:

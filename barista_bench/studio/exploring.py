@@ -24,14 +24,14 @@ from barista_bench.studio.footage import frame_seconds
 from barista_bench.studio.given_answers import GivenAnswers
 from barista_bench.studio.rating import runs_to_rate
 from barista_bench.studio.told import told_to_people
-from barista_bench.studio.workspace import GRAPH, BackgroundWork, Json, View, Workspace, whole_number
+from barista_bench.studio.workspace import GRAPH, BackgroundWork, Json, Routes, Workspace, whole_number
 
 MAX_ROWS, MAX_NEAREST = 500, 5
 """Limits of rows in the search results of one video: matching rows, and nearest rows."""
 FrameRange: TypeAlias = tuple[int, int]
 
 
-class ExploreRoutes(View):
+class ExploreRoutes(Routes):
     """Requests about a release, and about the examples made from it."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -201,7 +201,7 @@ def _show_question(example: Example) -> Json:
     }
 
 
-class ReportRoutes(View):
+class ReportRoutes(Routes):
     """Requests about the report on all open runs, which the first request starts, and about its examples."""
 
     def __init__(self, workspace: Workspace) -> None:

@@ -34,7 +34,7 @@ from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.media.video.opening import AV_ERRORS, Stamp, error_line, stamp_of
-from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
+from barista_bench.studio.workspace import BackgroundWork, Json, Routes, Workspace
 
 CACHE_BYTES = 20 * 2**30
 """Limit of bytes for all copies: about 200 videos of BARISTA's length.
@@ -71,7 +71,7 @@ def cache_folder() -> Path:
     return user_cache("videos")
 
 
-class FootageRoutes(View):
+class FootageRoutes(Routes):
     """Makes pictures of a workspace's videos."""
 
     def __init__(self, workspace: Workspace) -> None:

@@ -14,7 +14,7 @@ from barista_bench.files.reading import read_json_lines
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import RESULTS_FILE
 from barista_bench.studio.posters import seconds_of
-from barista_bench.studio.workspace import GRAPH, OPENABLE, PROJECT, FoundFolder, Json, View, Workspace, find_folders
+from barista_bench.studio.workspace import GRAPH, OPENABLE, PROJECT, FoundFolder, Json, Routes, Workspace, find_folders
 
 _MOST_REVIEWED = 2**20
 
@@ -23,7 +23,7 @@ class _Reviewed(msgspec.Struct):
     verdict: str = ""
 
 
-class HomeRoutes(View):
+class HomeRoutes(Routes):
     """Requests of the home page. A video's card is made again only if one of its files has changed."""
 
     def __init__(self, workspace: Workspace) -> None:

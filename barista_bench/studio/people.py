@@ -43,7 +43,7 @@ from barista_bench.runs.log_reader import finished_samples
 from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.studio.footage import jpeg
 from barista_bench.studio.told import told_to_people
-from barista_bench.studio.workspace import Json, View, Workspace, sent_as, whole_number
+from barista_bench.studio.workspace import Json, Routes, Workspace, sent_as, whole_number
 
 log = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ class PersonRuns:
             samples.append(record)
 
 
-class AnswerRoutes(View):
+class AnswerRoutes(Routes):
     """Asks one person the questions of the opened datasets.
 
     The page receives the same data as a model, without references.

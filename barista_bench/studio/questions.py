@@ -21,7 +21,7 @@ from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.generate.family import FAMILIES, family_class
 from barista_bench.generate.review import MAX_LINE, Note, ReviewedItem, Text, read_review, review_bytes, verdict_problem
-from barista_bench.studio.workspace import GRAPH, Json, View, Workspace, sent_as
+from barista_bench.studio.workspace import GRAPH, Json, Routes, Workspace, sent_as
 
 
 class ItemVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,7 +45,7 @@ class ItemMoment(msgspec.Struct, frozen=True):
     objects: tuple[str, ...]
 
 
-class QuestionRoutes(View):
+class QuestionRoutes(Routes):
     """Requests about the opened review files. Every verdict is saved in its file before the page receives a reply."""
 
     def __init__(self, workspace: Workspace) -> None:

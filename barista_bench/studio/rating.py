@@ -26,7 +26,7 @@ from barista_bench.judging.human import Rating, read_ratings
 from barista_bench.judging.rubric import TOP_SCORE, Rubric, load_rubric
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
-from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, sent_as
+from barista_bench.studio.workspace import BackgroundWork, Json, Routes, Workspace, sent_as
 
 log = logging.getLogger(__name__)
 _PLACEHOLDER = re.compile(r"\{\w+\}")
@@ -55,7 +55,7 @@ def runs_to_rate(workspace: Workspace) -> list[Path]:
     return [folder for folder in workspace.runs if _rubric(folder) is not None]
 
 
-class RatingRoutes(View):
+class RatingRoutes(Routes):
     """Requests about the distinct answers of the opened runs, in a separate order for each person."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -138,8 +138,8 @@ class RatingRoutes(View):
             for run, label in zip(runs, model_labels(runs), strict=True):
                 rubric, answers = load_rubric(run.task), RunAnswers.of(run)
                 for sample, answer in zip(answers.samples, answers.answers, strict=True):
-                    if answer is not None and isinstance(answer.view, JudgedSample):
-                        new = AnswerToRate(answer.token, answer.view, rubric, [])
+                    if answer is not None and isinstance(answer.shown, JudgedSample):
+                        new = AnswerToRate(answer.token, answer.shown, rubric, [])
                         distinct.setdefault((run.task.name, answer.item), new).given_by.append((label, *sample.name))
             person = self._workspace.person
             self._answers = sorted(distinct.values(), key=lambda answer: content_seed("rate", person, answer.token))

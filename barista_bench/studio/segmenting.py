@@ -18,7 +18,7 @@ from barista_bench.errors import DataError
 from barista_bench.media.video import read_frames
 from barista_bench.media.video.opening import Stamp, stamp_of
 from barista_bench.scene_graph.masks import encode_mask
-from barista_bench.studio.workspace import Json, View, sent_as
+from barista_bench.studio.workspace import Json, Routes, sent_as
 
 _LEAST_MARGIN = 24  # pixels around two corners in which the path between them may run
 _LONGEST = 512  # pixels: if corners are farther apart, the path is straight, since finding a path would take seconds
@@ -43,7 +43,7 @@ class EdgeQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     points: Annotated[list[PromptPoint], msgspec.Meta(min_length=2, max_length=2)]
 
 
-class SegmentRoutes(View):
+class SegmentRoutes(Routes):
     """Requests for masks and outlines. Recently used pictures are cached, so that only the segmenter takes time."""
 
     def __init__(self, project: Project) -> None:

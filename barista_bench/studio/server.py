@@ -51,7 +51,7 @@ from barista_bench.studio.web import (
     json_response,
     page_routes,
 )
-from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_folder
+from barista_bench.studio.workspace import ConflictError, Json, Query, Routes, Workspace, whole_number, with_folder
 
 if TYPE_CHECKING:
     from barista_bench.studio.annotating import AnnotationRoutes
@@ -78,8 +78,8 @@ class StudioApp:
     ) -> None:
         self.workspace, self.footage, self.runs = workspace, FootageRoutes(workspace), ReportRoutes(workspace)
         self._posters = threading.BoundedSemaphore(_POSTER_THREADS)
-        self.views: tuple[View, ...] = (self.footage, self.runs, HomeRoutes(workspace))
-        self.views += (
+        self.groups: tuple[Routes, ...] = (self.footage, self.runs, HomeRoutes(workspace))
+        self.groups += (
             ExploreRoutes(workspace),
             AnswerRoutes(workspace),
             RatingRoutes(workspace),
@@ -88,11 +88,11 @@ class StudioApp:
         self.command_routes = command_routes
         self.annotating: AnnotationRoutes | None = None
         if command_routes is not None:
-            self.views += (command_routes,)
+            self.groups += (command_routes,)
         if workspace.reviews:
             from barista_bench.studio.questions import QuestionRoutes  # this import takes about a second
 
-            self.views += (QuestionRoutes(workspace),)
+            self.groups += (QuestionRoutes(workspace),)
         if workspace.project is not None:
             from barista_bench.studio.annotating import AnnotationRoutes as AnnotationRoutes
             from barista_bench.studio.segmenting import SegmentRoutes
@@ -101,15 +101,15 @@ class StudioApp:
             if annotating is None or annotating.folder.resolve() != project.folder.resolve():
                 annotating = AnnotationRoutes(workspace, project)
             self.annotating = annotating
-            self.views += (annotating, SegmentRoutes(project))
+            self.groups += (annotating, SegmentRoutes(project))
 
     def routes(self) -> list[Route | Mount]:
-        reads = [Route(path, _read_endpoint(take)) for view in self.views for path, take in view.reads.items()]
+        reads = [Route(path, _read_endpoint(take)) for group in self.groups for path, take in group.reads.items()]
         threads = CapacityLimiter(_WRITING_THREADS)
         writes = [
             Route(path, _write_endpoint(take, threads), methods=["POST"])
-            for view in self.views
-            for path, take in view.writes.items()
+            for group in self.groups
+            for path, take in group.writes.items()
         ]
         return [
             *page_routes(),

@@ -71,7 +71,7 @@ class Query(dict[str, str]):
         raise DataError(f"{name} is missing from the address. Fix: load the page again")
 
 
-class View:
+class Routes:
     """A part of the studio: the requests that the page may make, by path."""
 
     reads: Mapping[str, Callable[[Mapping[str, str]], Json]] = {}

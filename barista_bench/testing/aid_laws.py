@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from statistics import fmean, stdev
 
-from barista_bench.aids.levels import Aid, Level, fact_level, needed_levels, task_levels
-from barista_bench.aids.texts import AidBook, Part
+from barista_bench.aids.levels import LevelName, Part
+from barista_bench.aids.task_aids import Aid, aids_of
+from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks.kinds.text import TextTask
 from barista_bench.benchmarks.lexical import content_words
-from barista_bench.benchmarks.vista.matching import Matching
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.example import Example, Prediction
 from barista_bench.core.task import Task
@@ -40,10 +40,10 @@ def check_aids(book: AidBook, examples: Sequence[Example], reason: Reasoner | No
     Raises:
         LawError: an aid gives the asked level, the reasoner errs, or a copier gains.
     """
-    task, levels = book.task, task_levels(book.task)
+    task, aids = book.task, aids_of(book.task)
     name = f"{task.benchmark}/{task.name}"
-    for level in (*levels.aids, *levels.also):
-        if fact_level(level) in levels.asked:
+    for level in aids.admitted:
+        if aids.asks(level):
             raise LawError(f"{name}: the aid {level} gives the level that the task asks. Fix: do not admit it")
     if reason is not None:
         score = fmean(reasoner_scores(book, examples, reason))
@@ -54,21 +54,21 @@ def check_aids(book: AidBook, examples: Sequence[Example], reason: Reasoner | No
     for (told, copier), gains in copier_gains(book, examples).items():
         high = upper_limit(gains)
         if high > MOST_GAINED:
-            aids = "+".join(told)
-            raise LawError(f"{name}: copier {copier} gains {high:.3f} of {aids}. Fix: tell it in another form")
+            gained = f"copier {copier} gains {high:.3f} of {'+'.join(told)}"
+            raise LawError(f"{name}: {gained}. Fix: tell it in another form")
 
 
 def reasoner_scores(book: AidBook, examples: Sequence[Example], reason: Reasoner) -> Iterator[float]:
     """Yield the score of the answer that follows from all aids of each example."""
     for example in examples:
-        aids = [Aid(level) for level in needed_levels(book.task, example)]
+        aids = [Aid(level) for level in aids_of(book.task).needed_levels(example)]
         parts = book.parts(example, aids, DEFAULT_BOX_FORMAT) or ()
         yield _score(book.task, example, reason(book.task, example, parts))
 
 
-def copier_gains(book: AidBook, examples: Sequence[Example]) -> dict[tuple[tuple[Level, ...], str], list[float]]:
+def copier_gains(book: AidBook, examples: Sequence[Example]) -> dict[tuple[tuple[LevelName, ...], str], list[float]]:
     """Map (levels, copier) to the gains of true aids over inert aids, one number per example."""
-    gains: dict[tuple[tuple[Level, ...], str], list[float]] = defaultdict(list)
+    gains: dict[tuple[tuple[LevelName, ...], str], list[float]] = defaultdict(list)
     for example in examples:
         levels = book.levels(example)
         for told in (some for size in range(1, len(levels) + 1) for some in combinations(levels, size)):
@@ -115,32 +115,9 @@ def copied_answers(task: Task, example: Example, text: str) -> dict[str, str]:
             counts = Counter(content_words(words))
             return max(choices, key=lambda label: sum(counts[word] for word in set(content_words(choices[label]))))
 
-        write = choosing_answer(task, example)
-        return {name: write(nearest(item)) for name, item in {**copied, "overlap": text}.items()}
+        items_and_text = {**copied, "overlap": text}.items()
+        return {name: task.answer_text([nearest(item)], example) for name, item in items_and_text}  # type: ignore[attr-defined]
     if isinstance(task, TextTask):
         return {name: f"Answer: {item}" for name, item in {**copied, "all": " ".join(items)}.items()}
     box_of = {item: json.loads(match["box"]) for item, match in zip(items, lines, strict=True) if match["box"]}
-    return {name: _structured(task, example, item, box_of) for name, item in copied.items()}
-
-
-def choosing_answer(task: Task, example: Example) -> Callable[[str], str]:
-    """Return a function that writes the answer that chooses a label."""
-    if isinstance(task, Matching):
-        return lambda label: task.choosing_answer(example, label)
-    return lambda label: task.answer_text([label], example)  # type: ignore[attr-defined]
-
-
-def _structured(task: Task, example: Example, item: str, box_of: dict[str, list[float]]) -> str:
-    """Return an answer in JSON about one copied item."""
-    if task.name == "grounding":
-        return json.dumps({"bboxes": [box_of[item]] if item in box_of else []})
-    if task.name == "hand_object":
-        hand = next((box for name, box in box_of.items() if "right hand" in name), None)
-        found = hand and item in box_of
-        return json.dumps([{"hand_boxes": [hand], "object_box": box_of[item], "hand_type": "right"}] if found else [])
-    legend: list[dict[str, object]] = example.inputs["objects"]  # type: ignore[assignment]
-    entry: dict[str, object] = example.inputs["vocabulary"][0]  # type: ignore[index, assignment]
-    marks = [each["mark"] for each in legend if each["category"] == item] or [legend[0]["mark"]]
-    others = [each["mark"] for each in legend if each["mark"] not in marks] or [0]
-    kinds = {"relation_type": entry["relation_type"], "value": entry["values"][0]}  # type: ignore[index]
-    return json.dumps([{"source_id": marks[0], "target_id": others[0], **kinds}])
+    return {name: aids_of(task).copied_answer(example, item, box_of) for name, item in copied.items()}

@@ -21,7 +21,8 @@ from typing import Any, Literal
 import msgspec
 from PIL import Image
 
-from barista_bench.aids.levels import LEVELS, Aid, has_aids
+from barista_bench.aids.levels import LEVELS
+from barista_bench.aids.task_aids import Aid, AidedTask
 from barista_bench.aids.texts import AidBook, Parts
 from barista_bench.benchmarks import task_class, task_names
 from barista_bench.core.boxes import BoxFormat
@@ -123,7 +124,7 @@ def export_training_set(
         names, splits = task_names(str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))), local_splits(data)
         configs = configs or tuple(n for n in names if n in splits and not why_untrainable(_task_of(data, n)))
         if aids and not tasks:
-            configs = tuple(n for n in configs if has_aids(_task_of(data, n)))
+            configs = tuple(n for n in configs if isinstance(_task_of(data, n), AidedTask))
     training = _training_videos(data, configs, held_out, box_format)
     with replacing_folder(Path(out), TRAINING_SET) as folder:
         if run is not None:
@@ -204,7 +205,7 @@ def _aids(
 ) -> tuple[dict[str, Parts], AidInserter]:
     """Return the aids of each question that has some: those of one condition of its diagnosis, chosen by content."""
     levels = usual_levels(task, examples, str(data))
-    book = AidBook.open(task, examples, str(data))
+    book = AidBook.open(task, examples.examples, str(data))
     parts = {}
     for planned in plan(examples.examples, book, levels):
         name = planned.example.example_id

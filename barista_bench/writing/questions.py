@@ -24,7 +24,7 @@ import msgspec
 
 from barista_bench.benchmarks import parse_pairs, read_wording
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
-from barista_bench.benchmarks.barista.clips import ClipView, Keyframes, clips
+from barista_bench.benchmarks.barista.clips import ClipArrays, Keyframes, clips
 from barista_bench.benchmarks.barista.qa_templates import (
     FEWEST_WORDS,
     PROVENANCE_FILE,
@@ -194,7 +194,7 @@ def _plan(
         video = graph[video_id]
         keyframes = {clip[0]: clip for clip in clips(video, sampling)}
         for candidate in group:
-            view, category = ClipView(video, keyframes[candidate.item]), cast("Category", candidate.group)
+            view, category = ClipArrays(video, keyframes[candidate.item]), cast("Category", candidate.group)
             changes = detect_changes(view, changes_domain(sampling.domain))[category]
             questions.append(_PlannedQuestion(video_id, view.keyframes, category, changes, clip_text(view, changes)))
     return video_ids, questions

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.barista.change_detection import Change, detect_changes
-from barista_bench.benchmarks.barista.clips import ClipView, clips
+from barista_bench.benchmarks.barista.clips import ClipArrays, clips
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling
 from barista_bench.core.options import Sampling
 from barista_bench.scene_graph import SceneGraph, VideoGraph
@@ -33,7 +33,7 @@ def graph(root: Path, content: dict[str, Any]) -> VideoGraph:
 
 
 def detected(root: Path, content: dict[str, Any]) -> dict[Any, list[Change]]:
-    return detect_changes(ClipView(graph(root, content), KEYFRAMES))
+    return detect_changes(ClipArrays(graph(root, content), KEYFRAMES))
 
 
 def changes(root: Path, content: dict[str, Any], category: str) -> list[Change]:

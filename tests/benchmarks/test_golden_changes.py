@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks.barista.change_detection import Change, detect_changes
-from barista_bench.benchmarks.barista.clips import ClipView, clips
+from barista_bench.benchmarks.barista.clips import ClipArrays, clips
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling
 from barista_bench.scene_graph import SceneGraph
 from tests.conftest import Compared
@@ -65,7 +65,7 @@ def test_all_changes_are_those_of_the_released_code(golden: Path, real_release: 
             if "load_error" in listed:  # the release cannot read these; here a record is left out
                 continue
             of_clip = {
-                keyframes: detect_changes(ClipView(release[video_id], keyframes))
+                keyframes: detect_changes(ClipArrays(release[video_id], keyframes))
                 for keyframes in clips(release[video_id], sampling)
             }
             of_clip = {keyframes: by_category for keyframes, by_category in of_clip.items() if by_category}

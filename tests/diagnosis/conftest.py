@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.aids.levels import TASK_LEVELS
 from barista_bench.aids.texts import AidBook
-from barista_bench.benchmarks import get_task
+from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.core.example import Example
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import open_examples
 from tests.conftest import MadeOnce
 
-TASKS = [name for benchmark, name in TASK_LEVELS if benchmark == "barista"]
+AIDED_TASKS = [task for benchmark in BENCHMARKS.values() for task in benchmark.tasks if hasattr(task, "aids")]
+TASKS = [task.name for task in AIDED_TASKS if task.benchmark == "barista"]
 SAMPLING = {
     "grounding": {"limit": 120},
     "hand_object": {"limit": 60},
@@ -46,6 +46,6 @@ def aids_of(kitchen_data: Path) -> Aids:
 
     def opened(name: str) -> tuple[Task, list[Example], AidBook]:
         task, examples = get_task("barista", name), open_examples(kitchen_data, "barista", name)
-        return task, list(examples.examples), AidBook.open(task, examples, str(kitchen_data))
+        return task, list(examples.examples), AidBook.open(task, examples.examples, str(kitchen_data))
 
     return opened

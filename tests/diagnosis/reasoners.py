@@ -10,9 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from barista_bench.aids.facts import THE_OBJECT, instance_labels
-from barista_bench.aids.texts import AidBook, Part
+from barista_bench.aids.levels import Part
+from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks.barista.change_detection import Change, _description
+from barista_bench.benchmarks.barista.frame_aids import THE_OBJECT, instance_labels
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.benchmarks.barista.reference_text import FrameFacts, Link, Property, one_sentence
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat, write_box, xywh_to_xyxy

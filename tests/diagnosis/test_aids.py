@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from barista_bench.aids.facts import TOLERANCE
 from barista_bench.aids.graph_rows import read_graph_rows
-from barista_bench.aids.levels import TASK_LEVELS, Aid, check_aids, fact_level, needed_levels, parse_aids
-from barista_bench.aids.texts import TOLERANCE, parts_lines
+from barista_bench.aids.levels import LEVELS
+from barista_bench.aids.task_aids import Aid, TaskAids, check_aids, parse_aids
+from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks import get_task
+from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.errors import ConfigError, DataError
-from tests.diagnosis.conftest import TASKS, Aids
+from tests.diagnosis.conftest import AIDED_TASKS, TASKS, Aids
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -39,10 +42,10 @@ def test_an_inert_aid_repeats_no_line_of_the_true_one(name: str, aids_of: Aids) 
 def test_another_answer_follows_from_a_false_aid(name: str, aids_of: Aids) -> None:
     task, examples, book = aids_of(name)
     targets = [
-        (example, target)
+        (example, false.target)
         for example in examples
-        for level in needed_levels(task, example)
-        if (target := book.other_target(example, level)) is not None
+        for level in task.aids.needed_levels(example)
+        if (false := book.false(example, level)) is not None
     ]
     assert targets
     for example, target in targets:
@@ -60,15 +63,31 @@ def test_boxes_are_written_in_the_models_format(aids_of: Aids) -> None:
 def test_the_same_question_has_the_same_aids(aids_of: Aids) -> None:
     (_, examples, first), (_, _, second) = aids_of("temporal_vqa"), aids_of("temporal_vqa")
     aids = parse_aids(["objects:inert", "relations:inert", "states:false"])
-    both = [book.all_parts(examples, aids, DEFAULT_BOX_FORMAT) for book in (first, second)]
-    assert parts_lines(both[0]) == parts_lines(both[1])
+    both = [[book.parts(example, aids, DEFAULT_BOX_FORMAT) for example in examples] for book in (first, second)]
+    assert both[0] == both[1]
 
 
 def test_a_task_admits_no_aid_of_the_level_that_it_asks() -> None:
-    for (benchmark, name), levels in TASK_LEVELS.items():
-        assert not set(levels.asked) & {fact_level(level) for level in (*levels.aids, *levels.also)}, (benchmark, name)
+    for task in AIDED_TASKS:
+        assert not any(map(task.aids.asks, task.aids.admitted)), (task.benchmark, task.name)
     with pytest.raises(ConfigError, match="relations asks about that level"):
         check_aids(get_task("barista", "relations"), parse_aids(["relations"]))
+
+
+def test_a_task_of_another_package_only_declares_its_aids(aids_of: Aids, kitchen_data: Path) -> None:
+    class Own(TemporalVQA):
+        benchmark = "mine"
+        aids = TaskAids(given=tuple(LEVELS))
+
+    _, examples, _ = aids_of("temporal_vqa")
+    book = AidBook.open(Own(), examples, str(kitchen_data))
+    told = {level: [e for e in examples if level in book.levels(e)] for level in LEVELS}
+    assert all(told.values())
+    state, relation = (book.text(told[level][0], [Aid(level)], DEFAULT_BOX_FORMAT) for level in ("states", "relations"))
+    assert "\nStates of objects:\n- " in str(state)
+    assert "\nRelations between objects:\n- " in str(relation)
+    with pytest.raises(ConfigError, match="no `copied_answer`"):
+        Own.aids.copied_answer(examples[0], "cup", {})
 
 
 @pytest.mark.parametrize("text", ["boxes", "objects:wrong", "objects,objects:inert"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.aids.levels import Aid
+from barista_bench.aids.task_aids import Aid
 from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
@@ -44,7 +44,7 @@ def test_a_copier_of_objects_in_view_gains_nothing(
     benchmark: str, name: str, sibling_data: Callable[[str], Path], graph_data: Path
 ) -> None:
     task, examples = get_task(benchmark, name), open_examples(sibling_data(benchmark), benchmark, name)
-    book = AidBook.open(task, examples, str(graph_data))
+    book = AidBook.open(task, examples.examples, str(graph_data))
     told = [example for example in examples.examples if book.levels(example)]
     assert told
     for example in told:
@@ -55,7 +55,7 @@ def test_a_copier_of_objects_in_view_gains_nothing(
 
 def test_videos_joined_of_clips_have_no_aid(sibling_data: Callable[[str], Path], graph_data: Path) -> None:
     task, examples = get_task("vista", "real_world"), open_examples(sibling_data("vista"), "vista", "real_world")
-    book = AidBook.open(task, examples, str(graph_data))
+    book = AidBook.open(task, examples.examples, str(graph_data))
     assert {example.metadata["level"] for example in examples.examples} > {1}
     assert {example.metadata["level"] for example in examples.examples if book.levels(example)} == {1}
 

@@ -77,6 +77,6 @@ def many_kitchens(made_once: MadeOnce) -> Path:
 @pytest.mark.parametrize("name", ["grounding", "hand_object", "relations", "activity"])
 def test_the_upper_limit_of_what_a_copier_gains_is_below_two_hundredths(name: str, many_kitchens: Path) -> None:
     task, examples = get_task("barista", name), open_examples(many_kitchens, "barista", name)
-    book = AidBook.open(task, examples, str(many_kitchens))
+    book = AidBook.open(task, examples.examples, str(many_kitchens))
     assert sum(bool(book.levels(example)) for example in examples.examples) >= ENOUGH
     check_aids(book, examples.examples, None)

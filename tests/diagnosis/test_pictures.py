@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from barista_bench.aids.levels import Aid
-from barista_bench.aids.picture_facts import elsewhere
+from barista_bench.aids.facts import elsewhere
+from barista_bench.aids.levels import Picture
 from barista_bench.aids.pictures import draw_picture
-from barista_bench.aids.texts import AidBook, Picture
+from barista_bench.aids.task_aids import Aid
+from barista_bench.aids.texts import AidBook
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.example import Example
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart

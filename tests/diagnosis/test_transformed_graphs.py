@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from barista_bench.aids.transformed import mirrored
+from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.change_detection import detect_changes
-from barista_bench.benchmarks.barista.clips import ClipView
+from barista_bench.benchmarks.barista.clips import ClipArrays
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
@@ -61,6 +61,7 @@ def test_mirrored_questions_are_those_of_the_mirrored_graph(kitchen_data: Path, 
     kitchen = _transformed(kitchen_data.parent / "kitchen", tmp_path / "kitchen", _mirror)
     build(kitchen, tmp_path / "data", frames="linked", sampling=SAMPLING, cache=False, num_proc=1)
     for name in ("hand_object", "referring", "temporal_vqa", "activity"):
+        task = get_task("barista", name)
         derived = {
             example.example_id: example for example in open_examples(tmp_path / "data", "barista", name).examples
         }
@@ -69,7 +70,7 @@ def test_mirrored_questions_are_those_of_the_mirrored_graph(kitchen_data: Path, 
             other = derived.get(example.example_id)
             if other is None:
                 continue
-            found = mirrored(example, (160, 90))
+            found = task.aids.mirrored(example, (160, 90))
             assert found is not None
             assert found.inputs == other.inputs, example.example_id
             assert found.target == other.target, example.example_id
@@ -88,7 +89,7 @@ def test_reversed_questions_are_those_of_the_reversed_graph(kitchen_data: Path, 
         graph = graphs[example.video_id]
         keyframes = tuple(graph.frame_count - 1 - frame.frame_index for frame in reversed(example.frames))
         category = example.target["category"]
-        changes = detect_changes(ClipView(graph, keyframes)).get(category, [])
+        changes = detect_changes(ClipArrays(graph, keyframes)).get(category, [])
         assert changes, example.example_id
         assert viewed.example.target["answer"] == write_pair(category, changes)["answer"], example.example_id
         compared += 1

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from barista_bench.aids.transformed import mirrored, reversed_clip
 from barista_bench.aids.views import paint
-from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose
 from barista_bench.runs.ask import runner
@@ -32,11 +30,11 @@ def test_painting_hides_the_areas_or_the_rest_and_nothing_else(keep: bool) -> No
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_question_mirrored_twice_is_the_same(name: str, aids_of: Aids) -> None:
-    _, examples, book = aids_of(name)
+    task, examples, book = aids_of(name)
     for example in examples:
         size = book.size(example)
-        once = mirrored(example, size)
-        twice = mirrored(once, size)
+        once = task.aids.mirrored(example, size)
+        twice = task.aids.mirrored(once, size)
         assert twice is not None
         assert twice.inputs == example.inputs
         assert twice.target == example.target
@@ -45,7 +43,7 @@ def test_a_question_mirrored_twice_is_the_same(name: str, aids_of: Aids) -> None
 def test_mirrored_hands_change_sides_and_boxes_change_places(aids_of: Aids) -> None:
     task, examples, book = aids_of("hand_object")
     for example in examples:
-        other = mirrored(example, book.size(example))
+        other = task.aids.mirrored(example, book.size(example))
         for before, after in zip(example.target["interactions"], other.target["interactions"], strict=True):
             sides = {"left": "right", "right": "left", "both": "both"}
             assert after["hand_type"] == sides[before["hand_type"]]
@@ -54,7 +52,7 @@ def test_mirrored_hands_change_sides_and_boxes_change_places(aids_of: Aids) -> N
 
 
 def test_a_reversed_clip_closes_what_was_opened_and_reversed_twice_asks_the_same(aids_of: Aids) -> None:
-    _, examples, book = aids_of("temporal_vqa")
+    task, examples, book = aids_of("temporal_vqa")
     kinds = set()
     for example in examples:
         viewed = book.viewed(example, "reversed")
@@ -65,7 +63,7 @@ def test_a_reversed_clip_closes_what_was_opened_and_reversed_twice_asks_the_same
             continue  # read from the graph, which is not reversed
         assert once.target != example.target
         kinds.add(example.target["category"])
-        twice = reversed_clip(book._scene(once))
+        twice = task.aids.reversed(book._scene(once))
         assert twice is not None
         answers = [sorted(re.findall(r"\w+", each.target["answer"])) for each in (twice, example)]
         assert answers[0] == answers[1]
@@ -110,8 +108,8 @@ def test_a_model_that_answers_the_old_question_loses_its_score_when_mirrored(
 
 
 def test_mirrored_questions_are_asked_in_mirrored_words(aids_of: Aids) -> None:
-    _, examples, book = aids_of("grounding")
+    task, examples, book = aids_of("grounding")
     named = [example for example in examples if "left hand" in example.inputs["phrase"]]
     assert named
-    other = mirrored(named[0], book.size(named[0]))
-    assert "right hand" in get_task("barista", "grounding").prompt(other, DEFAULT_BOX_FORMAT).as_text()
+    other = task.aids.mirrored(named[0], book.size(named[0]))
+    assert "right hand" in task.prompt(other, DEFAULT_BOX_FORMAT).as_text()

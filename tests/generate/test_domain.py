@@ -8,7 +8,7 @@ import pytest
 
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.change_detection import changes_domain, detect_changes, state_changes
-from barista_bench.benchmarks.barista.clips import ClipView, clips
+from barista_bench.benchmarks.barista.clips import ClipArrays, clips
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import DIVISIBLE, QuestionCandidate, decide_candidate
 from barista_bench.scene_graph import SceneGraph
@@ -85,7 +85,7 @@ def test_every_change_between_values_that_exclude_each_other_can_be_asked_about(
         ("pot", "state", "filled", (10, 40)),
     ]
     video = scene_of(tmp_path, graph_document({"cup": "coffee cup", "pot": "pitcher"}, attributes=attributes)).video
-    view = ClipView(video, (0, 4, 8, 12, 16, 20))
+    view = ClipArrays(video, (0, 4, 8, 12, 16, 20))
     assert state_changes(view) == []
     (change,) = state_changes(view, COFFEE)
     assert (change.subject, change.kind) == ("coffee cup", "went from empty to being filled")
@@ -108,7 +108,7 @@ def test_real_clips_give_questions_about_changes_that_the_release_has_no_name_fo
     for video in SceneGraph(real_release):
         for name, sampling in (("released", task.sampling), ("domain", asked)):
             for keyframes in clips(video, sampling):
-                changes = detect_changes(ClipView(video, keyframes), changes_domain(sampling.domain))
+                changes = detect_changes(ClipArrays(video, keyframes), changes_domain(sampling.domain))
                 kinds[name] += [change.kind for change in changes.get("state_change", ())]
     assert kinds["released"] == []
     assert len(kinds["domain"]) >= 3

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change
-from barista_bench.benchmarks.barista.clips import ClipView
+from barista_bench.benchmarks.barista.clips import ClipArrays
 from barista_bench.benchmarks.barista.qa_templates import clip_text, read_pairs, read_writer, write_pair
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.core.example import Example
@@ -130,7 +130,7 @@ def test_the_writer_is_shown_the_released_text_and_nothing_else(root: Path, exam
     ],
 )
 def test_each_change_is_a_line_of_all_its_parts(root: Path, changes: list[Change], lines: str) -> None:
-    text = clip_text(ClipView(SceneGraph(root)["v0"], KEYFRAMES), changes)
+    text = clip_text(ClipArrays(SceneGraph(root)["v0"], KEYFRAMES), changes)
     assert text.partition("Detected changes:\n")[2] == lines
 
 
@@ -141,11 +141,11 @@ def test_the_timeline_passes_over_pauses_and_repeats(tmp_path: Path) -> None:
         {"image_range": {"image_id_start": first, "image_id_end": last}, "activity_class_id": "a", "display_name": name}
         for name, first, last in spans
     ]
-    view = ClipView(SceneGraph(write_release(tmp_path, content=content, video=False))["v1"], KEYFRAMES)
+    view = ClipArrays(SceneGraph(write_release(tmp_path, content=content, video=False))["v1"], KEYFRAMES)
     assert "Activity timeline: Stir milk -> Sip + Stir milk -> Sip -> Rest\n" in clip_text(view, [])
     content["activities"] = []
     content["annotations"] = [a for a in content["annotations"] if a["image_id"] not in KEYFRAMES]
-    view = ClipView(SceneGraph(write_release(tmp_path / "b", content=content, video=False))["v1"], KEYFRAMES)
+    view = ClipArrays(SceneGraph(write_release(tmp_path / "b", content=content, video=False))["v1"], KEYFRAMES)
     assert clip_text(view, [LID]) == 'Detected changes:\n- state_change: "lid" opened'
 
 

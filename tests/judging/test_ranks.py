@@ -13,7 +13,7 @@ from barista_bench.judging.chosen import ranked_by_judge
 from barista_bench.judging.scoring import all_judged
 from barista_bench.judging.session import judge
 from barista_bench.reporting.analyses import Analyses, analyse
-from barista_bench.reporting.view import Report, build_report
+from barista_bench.reporting.report import Report, build_report
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import RankAgreement, rank_agreement
 from barista_bench.stats.propagation import propagation

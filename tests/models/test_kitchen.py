@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoTokenizer
 
-from barista_bench.aids.texts import HEADINGS
+from barista_bench.aids.levels import LEVELS
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_names import EMBEDDED
 from barista_bench.core.training_videos import TrainingVideos
@@ -217,7 +217,7 @@ def test_a_training_with_aids_starts_from_all_that_the_checkpoint_knows(
     for name, weights in before.items():
         assert torch.equal(after[name][: len(weights)], weights), name
     known, aided = (AutoTokenizer.from_pretrained(tmp_path / name / "model") for name in ("whole", "aided"))
-    plain, heading = "Find everything that fits this phrase", HEADINGS["states"]
+    plain, heading = "Find everything that fits this phrase", LEVELS["states"].heading
     assert aided.tokenize(plain) == known.tokenize(plain)
     assert len(aided.tokenize(heading)) == 1 < len(known.tokenize(heading))
     assert (tmp_path / "aided/model/training_videos.json").read_bytes() == (

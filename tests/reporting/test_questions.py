@@ -19,7 +19,7 @@ from barista_bench.reporting.leaderboard import TaskStanding
 from barista_bench.reporting.pictures import LARGE, LEAST
 from barista_bench.reporting.provenance import data_digest, report_provenance
 from barista_bench.reporting.questions import answer_questions
-from barista_bench.reporting.view import Section, build_report
+from barista_bench.reporting.report import Section, build_report
 from barista_bench.runs.log.sessions import session_dates
 from barista_bench.runs.score.results import Breakdown, MetricValue
 from barista_bench.runs.score.scoring import ScoredRun

@@ -13,8 +13,8 @@ from barista_bench.reporting import all_tasks, diagnosis, tables
 from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.breakdowns import KeyGroups, breakdown_table, key_groups, separation
 from barista_bench.reporting.leaderboard import TaskStanding, leaderboard
+from barista_bench.reporting.report import Report, build_report, distinct_names
 from barista_bench.reporting.tables import metric_cell
-from barista_bench.reporting.view import Report, build_report, distinct_names
 from barista_bench.runs.score.results import Breakdown, MetricValue, PartInfo, summary_line, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import FailureRow, PropagationEdge, PropagationGraph, RankAgreement

@@ -14,7 +14,7 @@ from barista_bench.data.folder import build
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.reporting.analyses import analyse
-from barista_bench.reporting.view import build_report
+from barista_bench.reporting.report import build_report
 from barista_bench.runs.ask.catalog import _OtherVideos, load_model
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import _read_wording, open_tasks

@@ -11,7 +11,7 @@ from barista_bench.core.status import Status
 from barista_bench.models.served import client as served_client
 from barista_bench.reporting import write_report
 from barista_bench.reporting.analyses import analyse
-from barista_bench.reporting.view import build_report
+from barista_bench.reporting.report import build_report
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.runner import estimate, estimate_text
 from barista_bench.runs.score.results import ALL_REASONING, summary_line

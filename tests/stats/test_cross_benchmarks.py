@@ -10,7 +10,7 @@ from barista_bench.core.example import graph_span
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.facts import difficulty_tables
 from barista_bench.reporting.figures import report_figures
-from barista_bench.reporting.view import build_report
+from barista_bench.reporting.report import build_report
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.stats import cross_propagation, fact_answers, fact_consistency

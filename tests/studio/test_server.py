@@ -20,7 +20,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.studio import server
 from barista_bench.studio.server import studio_server
 from barista_bench.studio.web import STATIC, OwnGuard
-from barista_bench.studio.workspace import Json, View, Workspace, open_workspace
+from barista_bench.studio.workspace import Json, Routes, Workspace, open_workspace
 from tests.studio.serving import Visitor, studio_at, visiting
 
 
@@ -145,7 +145,7 @@ def test_nothing_but_http_is_let_in(out: Path) -> None:
     assert [message["type"] for message in sent] == ["websocket.close"]
 
 
-class Failing(View):
+class Failing(Routes):
     """Fails as the system, or as what parses a body."""
 
     def __init__(self, workspace: Workspace) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise, zip_longest
 from typing import Any
 
+from barista_bench.aids.views import VIEWS
 from barista_bench.benchmarks.barista.activity_choices import (
     ActivityChoice,
     ActivityInputs,
@@ -24,6 +25,7 @@ from barista_bench.benchmarks.barista.activity_choices import (
     released_verb,
     sample_choices,
 )
+from barista_bench.benchmarks.barista.clip_aids import ActivityAids
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, even_places, frozen_sentence
 from barista_bench.benchmarks.kinds.choice import ChoiceTask, ChosenLetter, read_choice
 from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
@@ -99,6 +101,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     metadata_type = ActivityMetadata
     evidence_type = ActivityEvidence
     layers = ("activities",)
+    aids = ActivityAids(given=("zoom", "objects"), also=("marks",), views=VIEWS)
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: ActivitySampling) -> tuple[int, int]:
         segment = named_activities(video)[candidate.item]

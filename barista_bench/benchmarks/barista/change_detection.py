@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista.clips import ActiveRelation, ClipView
+from barista_bench.benchmarks.barista.clips import ActiveRelation, ClipArrays
 from barista_bench.benchmarks.barista.common import load_named_domain
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.scene_graph.domain import Domain
@@ -76,29 +76,29 @@ def changes_domain(name: str | None) -> Domain | None:
     return None if name is None else load_named_domain(name)
 
 
-def detect_changes(view: ClipView, domain: Domain | None = None) -> dict[Category, list[Change]]:
+def detect_changes(clip: ClipArrays, domain: Domain | None = None) -> dict[Category, list[Change]]:
     """Return the clip's changes by category, in the order of `CATEGORIES`. Categories without changes are left out.
 
     For `domain`, see `state_changes`.
     """
     changes = (
-        state_changes(view, domain),
-        action_transitions(view),
-        relation_changes(view),
-        activity_progression(view),
+        state_changes(clip, domain),
+        action_transitions(clip),
+        relation_changes(clip),
+        activity_progression(clip),
     )
     return {category: detected for category, detected in zip(CATEGORIES, changes, strict=True) if detected}
 
 
-def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
+def state_changes(clip: ClipArrays, domain: Domain | None = None) -> list[Change]:
     """Return the changes between the usual attribute values of persistent objects in the first and the last window.
 
     A change counts only if it has a name. The release names changes of four states. With a domain, every change between
     two values that exclude each other has a name.
     """
-    table = view.video.attributes_table
-    positions = table.positions_in(view.span)
-    positions = positions[view.persistent[table.source[positions]]]
+    table = clip.video.attributes_table
+    positions = table.positions_in(clip.span)
+    positions = positions[clip.persistent[table.source[positions]]]
     ranges: dict[tuple[int, str], list[int]] = {}
     for position in positions.tolist():
         kind, _ = table.labels[table.label[position]]
@@ -107,19 +107,19 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
     for (index, kind), group in sorted(ranges.items(), key=lambda item: item[0][0]):
         # An entry counts once on a frame, even if several of its ranges hold there.
         entries: dict[int, tuple[str, NDArray[np.bool_]]] = {}
-        for position, frames in zip(group, view.active_frames(table, np.array(group)), strict=True):
+        for position, frames in zip(group, clip.active_frames(table, np.array(group)), strict=True):
             _, value, _, _, row = table.entry(position)
             entries[row] = (value, entries[row][1] | frames if row in entries else frames)
-        before, after = (_usual_value(entries, view.annotations[index], part) for part in view.end_windows)
+        before, after = (_usual_value(entries, clip.annotations[index], part) for part in clip.end_windows)
         description = _description(before, after, kind, domain)
         if description:
-            category, ids = view.categories[index], view.ids([index])
+            category, ids = clip.categories[index], clip.ids([index])
             rows = [
                 row
                 for row, (value, frames) in entries.items()
-                if value in (before, after) and any(frames[part].any() for part in view.end_windows)
+                if value in (before, after) and any(frames[part].any() for part in clip.end_windows)
             ]
-            change = _new_change(view, "state_change", description, category, ids, rows)
+            change = _new_change(clip, "state_change", description, category, ids, rows)
             events.append(((category, description), [change]))
     return _number_changes(events)
 
@@ -158,7 +158,7 @@ def _description(before: str | None, after: str | None, attribute_type: str, dom
     return "" if domain is None else f"went from {before} to {after}"
 
 
-def action_transitions(view: ClipView) -> list[Change]:
+def action_transitions(clip: ClipArrays) -> list[Change]:
     """Return the timeline of each hand that touches different things at different keyframes.
 
     Equal consecutive steps are merged. The contact at a keyframe is the most frequent contact over those frames of its
@@ -166,16 +166,16 @@ def action_transitions(view: ClipView) -> list[Change]:
     """
     events: list[tuple[Hashable, list[Change]]] = []
     for hand in HANDS:
-        contacts = [contact for contact in view.contacts if view.categories[contact.source] == hand]
-        hands = [index for index, category in enumerate(view.categories) if category == hand]
-        is_boxed = view.is_boxed[hands].any(axis=0)
+        contacts = [contact for contact in clip.contacts if clip.categories[contact.source] == hand]
+        hands = [index for index, category in enumerate(clip.categories) if category == hand]
+        is_boxed = clip.is_boxed[hands].any(axis=0)
         touched_at = {
-            column: tuple(sorted({view.target(c) for c in contacts if c.frames[column]}))
+            column: tuple(sorted({clip.target(c) for c in contacts if c.frames[column]}))
             for column in np.flatnonzero(is_boxed).tolist()
         }
         steps: list[tuple[int, tuple[str, ...]]] = []
-        for keyframe in view.keyframes:
-            window = view.window(keyframe)
+        for keyframe in clip.keyframes:
+            window = clip.window(keyframe)
             states = Counter(touched_at[column] for column in range(window.start, window.stop) if column in touched_at)
             if states:
                 steps.append((keyframe, states.most_common(1)[0][0]))
@@ -185,47 +185,47 @@ def action_transitions(view: ClipView) -> list[Change]:
         if timeline and not timeline[0][0]:
             del timeline[0]
         if len(timeline) > 1:
-            events.append((hand, [_contact(view, hand, contacts, *step) for step in timeline]))
+            events.append((hand, [_contact(clip, hand, contacts, *step) for step in timeline]))
     return _number_changes(events)
 
 
 def _contact(
-    view: ClipView, hand: str, contacts: list[ActiveRelation], categories: tuple[str, ...], keyframes: list[int]
+    clip: ClipArrays, hand: str, contacts: list[ActiveRelation], categories: tuple[str, ...], keyframes: list[int]
 ) -> Change:
     """Return a hand's contact with objects at consecutive keyframes, as a change."""
     step_contacts = [
         contact
         for contact in contacts
-        if view.target(contact) in categories
-        and any(contact.frames[view.window(keyframe)].any() for keyframe in keyframes)
+        if clip.target(contact) in categories
+        and any(contact.frames[clip.window(keyframe)].any() for keyframe in keyframes)
     ]
-    ids = view.ids(end for contact in step_contacts for end in (contact.source, contact.target))
+    ids = clip.ids(end for contact in step_contacts for end in (contact.source, contact.target))
     rows = [contact.row for contact in step_contacts]
     span = (keyframes[0], keyframes[-1])
-    return _new_change(view, "action_transition", "contact", hand, ids, rows, objects=categories, span=span)
+    return _new_change(clip, "action_transition", "contact", hand, ids, rows, objects=categories, span=span)
 
 
-def relation_changes(view: ClipView) -> list[Change]:
+def relation_changes(clip: ClipArrays) -> list[Change]:
     """Return the relations of place that persistent objects have in only one of the two end windows.
 
     A relation holds in a window if it holds on at least half of the frames that show the object.
     """
     relations: dict[int, dict[tuple[str, str], list[ActiveRelation]]] = {}
-    for relation in view.relations:
-        if relation.type == POSITION and relation.value != PART_OF and view.persistent[relation.source]:
-            pair = (relation.value, view.target(relation))
+    for relation in clip.relations:
+        if relation.type == POSITION and relation.value != PART_OF and clip.persistent[relation.source]:
+            pair = (relation.value, clip.target(relation))
             relations.setdefault(relation.source, {}).setdefault(pair, []).append(relation)
     events: list[tuple[Hashable, list[Change]]] = []
     for source, pairs in sorted(relations.items()):
-        category, changes = view.categories[source], []
+        category, changes = clip.categories[source], []
         for pair, group in sorted(pairs.items()):
             frames = np.logical_or.reduce([relation.frames for relation in group])
-            before, after = (2 * frames[part].sum() >= view.is_boxed[source, part].sum() for part in view.end_windows)
+            before, after = (2 * frames[part].sum() >= clip.is_boxed[source, part].sum() for part in clip.end_windows)
             if before != after:
-                kind, ids = ("new" if after else "lost", view.ids((source, *(relation.target for relation in group))))
+                kind, ids = ("new" if after else "lost", clip.ids((source, *(relation.target for relation in group))))
                 rows, (value, target) = [relation.row for relation in group], pair
                 changes.append(
-                    _new_change(view, "relation_change", kind, category, ids, rows, value=value, objects=[target])
+                    _new_change(clip, "relation_change", kind, category, ids, rows, value=value, objects=[target])
                 )
         if changes:
             changes.sort(key=lambda change: change.kind == "lost")
@@ -234,19 +234,19 @@ def relation_changes(view: ClipView) -> list[Change]:
     return _number_changes(events)
 
 
-def activity_progression(view: ClipView) -> list[Change]:
+def activity_progression(clip: ClipArrays) -> list[Change]:
     """Return the activities that end, start and continue between two neighbouring keyframes whose activities differ."""
     events: dict[Hashable, list[Change]] = {}
-    for (start, before), (end, after) in pairwise(zip(view.keyframes, view.activities, strict=True)):
+    for (start, before), (end, after) in pairwise(zip(clip.keyframes, clip.activities, strict=True)):
         ended, started = sorted(set(before) - set(after)), sorted(set(after) - set(before))
         key = (tuple(ended), tuple(started))
         if (ended or started) and key not in events:
-            window = view.window(start, end)
-            ids = sorted(view.ids(contact.target for contact in view.contacts if contact.frames[window].any()))
+            window = clip.window(start, end)
+            ids = sorted(clip.ids(contact.target for contact in clip.contacts if contact.frames[window].any()))
             kinds = (("ended", ended), ("started", started), ("continuing", sorted(set(before) & set(after))))
             events[key] = [
                 _new_change(
-                    view,
+                    clip,
                     "activity_progression",
                     kind,
                     name,
@@ -261,7 +261,7 @@ def activity_progression(view: ClipView) -> list[Change]:
 
 
 def _new_change(
-    view: ClipView,
+    clip: ClipArrays,
     category: Category,
     kind: str,
     subject: str,
@@ -273,7 +273,7 @@ def _new_change(
     span: tuple[int, int] | None = None,
 ) -> Change:
     """Return a change. Without `span`, the change lies between the first and the last keyframe."""
-    start, end = span or (view.keyframes[0], view.keyframes[-1])
+    start, end = span or (clip.keyframes[0], clip.keyframes[-1])
     return Change(
         category=category,
         number=0,

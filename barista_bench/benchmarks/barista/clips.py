@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 from barista_bench.core.options import Count, Sampling, Seconds
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
-from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, Ranges
+from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED, WINDOW, Ranges
 
 Keyframes = tuple[int, ...]
 """Frame indices of a clip's keyframes. The first index is also the clip's index."""
-WINDOW = 2
-"""Number of frames of a window before its keyframe, and after it."""
 MIN_ANNOTATIONS = 2
 """Fewest annotations that a persistent object has in each end window."""
 _IDENTIFIER = re.compile(r"\s*\(#[0-9a-f][^)]*\)", re.IGNORECASE)
@@ -88,7 +86,7 @@ class ActiveRelation(NamedTuple):
     frames: NDArray[np.bool_]
 
 
-class ClipView:
+class ClipArrays:
     """One clip's part of the graph as arrays for the detectors.
 
     The arrays have one row per object or range and one column per frame. `frames` are the frames of all windows.

@@ -24,6 +24,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, load_named_domain, thin_frames
+from barista_bench.benchmarks.barista.frame_aids import GroundingAids
 from barista_bench.benchmarks.barista.phrases import (
     DescribedObject,
     Phrase,
@@ -148,6 +149,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
     options = packaged_protocol(PROMPT_PACKAGE, name)
     layers = ("attributes", "relations")
+    aids = GroundingAids(asked=("objects",), given=("states", "relations"))
 
     inputs_type = GroundingInputs
     target_type = GroundingTarget
@@ -160,12 +162,12 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         Frames are thinned evenly. `numbers` counts the keys of each object of the category that has keys. `item` is the
         index of the described object among those objects, or -1 if it has no key.
         """
-        view = _View(video, sampling)
-        objects, is_large = video.instances_table.object, view.is_large
+        facts = _PhraseFacts(video, sampling)
+        objects, is_large = video.instances_table.object, facts.is_large
         categories = [item.category for item in video.objects]
-        for frame, keys, colors in view.counts(view.frames(sampling)):
+        for frame, keys, colors in facts.counts(facts.frames(sampling)):
             groups: dict[str, list[int]] = defaultdict(list)
-            for position in view.arrays.positions_at(frame):
+            for position in facts.arrays.positions_at(frame):
                 number = int(objects[position])
                 if is_large[position] and categories[number].lower() != UNNAMED:
                     groups[categories[number]].append(number)
@@ -202,9 +204,9 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: GroundingSampling
     ) -> Iterator[Example]:
-        view = _View(video, sampling)
+        facts = _PhraseFacts(video, sampling)
         for candidate in candidates:
-            yield _example(view.arrays, candidate, view.phrase(candidate), sampling.box_scale)
+            yield _example(facts.arrays, candidate, facts.phrase(candidate), sampling.box_scale)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         fields = {
@@ -263,7 +265,7 @@ def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     return {name: usual_boxes(answers) for name, answers in by_category.items()}
 
 
-class _View:
+class _PhraseFacts:
     """The facts of one video for grounding: relations and colours by frame, and the phrase of a candidate.
 
     `keys` and `colors` list the facts that phrases may name, in the order of the file. An entry has the position of its

@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import Meta
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, thin_frames
+from barista_bench.benchmarks.barista.frame_aids import HandObjectAids
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     BoxedInteraction,
@@ -145,6 +146,7 @@ class HandObject(GraphTask[HandObjectSampling]):
     target_type = InteractionTarget
     metadata_type = HandObjectMetadata
     layers = ("relations",)
+    aids = HandObjectAids(asked=("relations",), given=("marks",))
     evidence_type = HandObjectEvidence
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: HandObjectSampling) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypedDict
 import msgspec
 
 from barista_bench.benchmarks.barista.change_detection import Category, Change
-from barista_bench.benchmarks.barista.clips import ClipView
+from barista_bench.benchmarks.barista.clips import ClipArrays
 from barista_bench.benchmarks.barista.reference_text import is_place, listing
 from barista_bench.core.frozen_lines import MAX_FRAMES, FrameIndex
 from barista_bench.errors import DataError
@@ -122,13 +122,13 @@ def _things(change: Change) -> str:
     return listing([f"the {name}" for name in change.objects]) or "nothing"
 
 
-def clip_text(view: ClipView, changes: Sequence[Change]) -> str:
+def clip_text(clip: ClipArrays, changes: Sequence[Change]) -> str:
     """Return a description of a clip for a model that writes a question: its objects, activities and changes.
 
     The text is exactly the released text (BARISTA release, question generation).
     """
-    objects = sorted(set(view.categories) - {UNNAMED})
-    activities = [" + ".join(sorted(names)) for names in view.activities if names]
+    objects = sorted(set(clip.categories) - {UNNAMED})
+    activities = [" + ".join(sorted(names)) for names in clip.activities if names]
     blocks = [
         f"Objects present: {', '.join(objects)}" if objects else "",
         f"Activity timeline: {' -> '.join(text for text, _ in groupby(activities))}" if activities else "",

@@ -25,6 +25,7 @@ from msgspec import Meta
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, frozen_sentence, load_named_domain
+from barista_bench.benchmarks.barista.frame_aids import ReferringAids
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
     frame_facts,
@@ -159,6 +160,7 @@ class Referring(TextTask[ReferringSampling]):
     target_type = ReferringTarget
     metadata_type = ReferringMetadata
     layers = ("attributes", "relations")
+    aids = ReferringAids(asked=("objects", "states"), given=("zoom", "relations"))
     evidence_type = ReferringEvidence
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: ReferringSampling) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
+from barista_bench.benchmarks.barista.frame_aids import RelationsAids
 from barista_bench.benchmarks.barista.relation_answers import (
     MarkedObject,
     MarkedRelation,
@@ -113,6 +114,7 @@ class Relations(GraphTask[RelationsSampling]):
     target_type = RelationSet
     metadata_type = FrameMetadata
     layers = ("relations",)
+    aids = RelationsAids(asked=("relations",), given=("objects",))
     evidence_type = RelationEvidence
 
     def vocabulary(self, video: VideoGraph, sampling: RelationsSampling) -> Vocabulary:

@@ -23,8 +23,10 @@ from typing import Annotated, cast
 
 from msgspec import Meta
 
+from barista_bench.aids.views import VIEWS
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
-from barista_bench.benchmarks.barista.clips import ClipSampling, ClipView, clip_span, clips
+from barista_bench.benchmarks.barista.clip_aids import TemporalAids
+from barista_bench.benchmarks.barista.clips import ClipArrays, ClipSampling, clip_span, clips
 from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,
@@ -142,6 +144,9 @@ class TemporalVQA(TextTask[TemporalSampling]):
     inputs_type = TemporalInputs
     target_type = TemporalTarget
     metadata_type = TemporalMetadata
+    aids = TemporalAids(
+        given=("moment", "zoom", "objects", "states", "relations", "activities"), also=("marks",), views=VIEWS
+    )
     evidence_type = TemporalEvidence
     layers = ("attributes", "relations", "activities")
 
@@ -158,7 +163,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
             return
         for keyframes in clips(video, sampling):
             first = _select_frames(keyframes, sampling.max_frames)[0]
-            changes = detect_changes(ClipView(video, keyframes), changes_domain(sampling.domain))
+            changes = detect_changes(ClipArrays(video, keyframes), changes_domain(sampling.domain))
             numbers = {category: number for number, category in enumerate(sorted(changes))}
             for category in changes:
                 yield Candidate(video.video_id, first, category, keyframes[0], (numbers[category],))
@@ -199,7 +204,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         for candidate in candidates:
             item, (number,), category = candidate.item, candidate.numbers, cast("Category", candidate.group)
             if item not in changes:
-                changes[item] = detect_changes(ClipView(video, frames[item]), changes_domain(sampling.domain))
+                changes[item] = detect_changes(ClipArrays(video, frames[item]), changes_domain(sampling.domain))
             evidence = changes[item].get(category, [])
             pair = write_pair(category, evidence) if clip_pairs is None else clip_pairs[item]["qa_pairs"][number]
             metadata: Fields = {

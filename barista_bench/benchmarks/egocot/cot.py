@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
+from barista_bench.aids.task_aids import TaskAids
 from barista_bench.benchmarks.egocot.answers import read_answer, strip_numbers
 from barista_bench.benchmarks.egocot.claim_statistics import ClaimStatistics, sample_row
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase
@@ -109,6 +110,8 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     target_type = CotTarget
     metadata_type = CotMetadata
     evidence_type = ItemEvidence
+    # not for state retrospection, since visible coffee tells whether a cup was full
+    aids = TaskAids(given=("objects",), views=(), suits=lambda example: example.metadata.get("subtask") != "SR")
 
     def examples(self, release: Release, sampling: CotSampling) -> Iterator[Example | SkippedExample]:
         """Yield examples by video, then by qid. Raises DataError if the release is not EgoCoT-Bench's."""

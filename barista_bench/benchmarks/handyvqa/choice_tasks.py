@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from barista_bench.aids.task_aids import TaskAids
 from barista_bench.benchmarks.handyvqa.base_task import ClipFrames, HandyvqaTask
 from barista_bench.benchmarks.handyvqa.letters import (
     PLAIN,
@@ -113,6 +114,10 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return write_letters(labels, options_of(example))
 
 
+_OBJECTS_IN_VIEW = TaskAids(given=("objects",), views=())
+"""The aids of generated questions. Other tasks of this benchmark ask about objects, places and times."""
+
+
 class SingleAnswer(OptionsTask):
     """A category whose questions have one right option."""
 
@@ -135,6 +140,7 @@ class Action(SingleAnswer):
 
     name = upstream_name = "action"
     row_note = "frames of a clip, five descriptions of what the hands do, and the right one"
+    aids = _OBJECTS_IN_VIEW
 
 
 class Process(SingleAnswer):
@@ -142,6 +148,7 @@ class Process(SingleAnswer):
 
     name = upstream_name = "process"
     row_note = "frames of a clip, five ways in which it may be done, and the right one"
+    aids = _OBJECTS_IN_VIEW
 
 
 class Location(SingleAnswer):
@@ -156,6 +163,7 @@ class State(SingleAnswer):
 
     name = upstream_name = "state"
     row_note = "frames of a clip, five changes of an object's state, and the right one"
+    aids = _OBJECTS_IN_VIEW
 
 
 class Parts(SingleAnswer):

@@ -75,6 +75,11 @@ def reference_scale(target: Fields) -> int:
     return scale
 
 
+def reference_box(box: Sequence[float], size: tuple[int, int], target: Fields) -> list[int]:
+    """Return a box in pixels on the grid of an example's true boxes. `size` is the frame's (width, height)."""
+    return [round(value * reference_scale(target) / GRID) for value in to_grid(as_xyxy(box), *size)]
+
+
 def require_annotated(boxes: BoxesT | None, name: str, example_id: str) -> BoxesT:
     """Return a box, or boxes, in pixels as annotated. Released files have boxes only on the grid.
 

@@ -24,6 +24,7 @@ from typing import ClassVar, NamedTuple
 
 from PIL import Image
 
+from barista_bench.aids.task_aids import TaskAids
 from barista_bench.benchmarks.release_records import GraphColumns
 from barista_bench.benchmarks.vista.columns import (
     HIGHEST,
@@ -72,6 +73,10 @@ _KINDS: dict[str, FailureKind] = {
     "permutation": "wrong_order",
 }
 """Maps a theme to the way in which its wrong descriptions differ. Other themes mix several differences."""
+
+
+_AIDS = TaskAids(given=("objects",), views=(), suits=lambda example: example.metadata.get("level") == 1)
+"""Other levels of this benchmark have videos joined from clips, whose times are not those of the graph."""
 
 
 class Matching(ReleaseTask[EvenSampling]):
@@ -276,10 +281,10 @@ class Matching(ReleaseTask[EvenSampling]):
 
         If several fit, only the first gets full marks, since only one may be best.
         """
-        return self.choosing_answer(example, _reference(example)[0])
+        return self.answer_text(_reference(example)[:1], example)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        return self.choosing_answer(example, rng.choice(MatchingInputs.of(example).labels))
+        return self.answer_text([rng.choice(MatchingInputs.of(example).labels)], example)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """Return the label that fits most of the set's other videos. At a tie, the first label wins.
@@ -289,12 +294,12 @@ class Matching(ReleaseTask[EvenSampling]):
         """
         set_examples = [other for other in others if self.resampling_unit(other) == self.resampling_unit(example)]
         counts = Counter(label for other in set_examples for label in _reference(other))
-        return self.choosing_answer(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
+        return self.answer_text([max(MatchingInputs.of(example).labels, key=lambda label: counts[label])], example)
 
-    def choosing_answer(self, example: Example, best: str) -> str:
-        """Write full marks for one label."""
-        labels = MatchingInputs.of(example).labels
-        return write_answer({label: self._highest if label == best else LOWEST for label in labels})
+    def answer_text(self, labels: Sequence[str], example: Example) -> str:
+        """Write full marks for some labels."""
+        others = MatchingInputs.of(example).labels
+        return write_answer({label: self._highest if label in labels else LOWEST for label in others})
 
 
 class VirtualHome(Matching):
@@ -307,6 +312,7 @@ class RealWorld(Matching):
     """Filmed videos. Their level 1 also has object tracking, interactions and doors."""
 
     name = upstream_name = environment = "real_world"
+    aids = _AIDS
 
 
 class Minecraft(Matching):
@@ -319,6 +325,7 @@ class All(Matching):
     """All environments together. Every problem set has the same weight."""
 
     name = upstream_name = "all"
+    aids = _AIDS
     environment = None
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from barista_bench.aids.levels import PICTURES, Aid, parse_aids, parse_views
+from barista_bench.aids.levels import PICTURES
 from barista_bench.aids.pictures import draw_picture
+from barista_bench.aids.task_aids import Aid, parse_aids, parse_views
 from barista_bench.aids.texts import VERSION, AidBook, OwnBoxes, Parts, parts_lines
 from barista_bench.aids.views import Viewed, paint
 from barista_bench.benchmarks.barista.grounding import Grounding
@@ -85,17 +86,18 @@ def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask
 
 
 def _aided_task(opened: OpenedTask, aids: Sequence[Aid], model: Model, graph: str | None) -> OpenedTask:
-    book = opened.aids or AidBook.open(opened.task, opened.examples, graph or opened.data, aids)
+    book = opened.aids or AidBook.open(opened.task, opened.examples.examples, graph or opened.data, aids)
     for aid in aids:
         if aid.run:
             book.own_boxes = own_boxes(aid.run)
-    parts = book.all_parts(_asked(opened), aids, model.box_format)
+    found = {each.example_id: book.parts(each, aids, model.box_format) for each in _asked(opened)}
+    parts = {name: each for name, each in found.items() if each is not None}
     tell = AidInserter(opened.examples, book, parts)
     return _only(opened, parts, tell, parts_lines(parts), "the video lacks such facts, or the model was not asked them")
 
 
 def _viewed_task(opened: OpenedTask, names: Sequence[str], model: Model, graph: str | None) -> OpenedTask:
-    book = opened.aids or AidBook.open(opened.task, opened.examples, graph or opened.data)
+    book = opened.aids or AidBook.open(opened.task, opened.examples.examples, graph or opened.data)
     views = parse_views(opened.task, names)
     if len(views) != 1:
         raise ConfigError(f"{len(views)} views in one run. Fix: name one view")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from barista_bench.aids.facts import Fact
-from barista_bench.aids.levels import Level
+from barista_bench.aids.levels import LevelName
 from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks.barista.grounding import Grounding, GroundingEvidence, GroundingInputs, GroundingTarget
 from barista_bench.benchmarks.kinds.frames import FrameMetadata
@@ -14,7 +14,7 @@ from barista_bench.core.boxes import to_grid
 from barista_bench.core.example import Example, field_types
 
 
-def upstream_questions(book: AidBook, examples: Iterable[Example], level: Level) -> list[Example]:
+def upstream_questions(book: AidBook, examples: Iterable[Example], level: LevelName) -> list[Example]:
     """Return one question per frame and name, for all objects in the aids of these examples."""
     groups: dict[tuple[str, int, str], dict[str, Fact]] = defaultdict(dict)
     owners: dict[tuple[str, int, str], Example] = {}

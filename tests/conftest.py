@@ -175,6 +175,15 @@ def small_release(made_once: MadeOnce) -> Path:
 
 
 @pytest.fixture(scope="session")
+def dataset(small_release: Path, made_once: MadeOnce) -> Path:
+    """24 frozen examples of relations."""
+    from barista_bench.data.folder import build
+
+    settings = {"configs": ["relations"], "sampling": {"frame_step": 10}, "cache": False}
+    return made_once("small/barista", lambda out: build(small_release, out, **settings))
+
+
+@pytest.fixture(scope="session")
 def six_release(made_once: MadeOnce) -> Path:
     from tests.six_tasks import write_videos
 

@@ -18,6 +18,8 @@ from barista_bench.cli.commands import app
 from barista_bench.studio.server import studio_server
 from barista_bench.studio.web import home_of
 from barista_bench.studio.workspace import Workspace, open_workspace
+from tests.releases import document, write_release
+from tests.video_samples import render
 
 program = functools.cache(lambda: typer.main.get_command(app))
 """All commands, made of their functions once: as much work as the rest of a studio's start."""
@@ -98,3 +100,11 @@ class Visitor:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args: object) -> None:
         return None
+
+
+def painted_release(root: Path, frames: int, **settings: Any) -> Path:
+    """A release of one video, `clip`, whose frames show their own numbers; `settings` are those of `render`."""
+    content = document()
+    content["video_metadata"][0]["frame_count"] = frames
+    render(write_release(root, "clip", content, video=False) / "clip" / "video.mp4", frames, **settings)
+    return root

@@ -15,8 +15,8 @@ from barista_bench.studio import footage
 from tests.releases import document, write_release
 from tests.reporting.browser import Watched
 from tests.studio.annotating_page import Visited
-from tests.studio.serving import visiting
-from tests.video_samples import BITS, BLOCK, WIDTH, render
+from tests.studio.serving import painted_release, visiting
+from tests.video_samples import BITS, BLOCK, WIDTH
 
 pytestmark = pytest.mark.full
 FRAMES = 120
@@ -25,14 +25,6 @@ FRAMES = 120
 def _uneven(count: int) -> list[int]:
     steps = random.Random(1).choices((10, 20, 35, 60), k=count)
     return [sum(steps[:number]) for number in range(count)]
-
-
-def _painted_release(root: Path, ticks: list[int] | None) -> Path:
-    content = document()
-    content["video_metadata"][0]["frame_count"] = FRAMES
-    folder = write_release(root, "clip", content, video=False)
-    render(folder / "clip" / "video.mp4", FRAMES, ticks=ticks)
-    return root
 
 
 # A canvas is drawn before the browser paints next: what a person sees, the second callback finds drawn.
@@ -62,7 +54,7 @@ def test_every_frame_shown_is_the_frame_asked_for(
     visited: Visited, tmp_path: Path, ticks: list[int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with visited(_painted_release(tmp_path / "release", ticks)) as watched:
+    with visited(painted_release(tmp_path / "release", FRAMES, ticks=ticks)) as watched:
         page = watched.page
         page.get_by_role("link", name="clip").click()
         wanted = [*random.Random(0).sample(range(FRAMES), 40), *range(30, 45), *range(45, 30, -1), 0, FRAMES - 1]
@@ -76,7 +68,7 @@ def test_every_frame_shown_is_the_frame_asked_for(
 
 
 def test_playing_goes_on_in_order_and_stops_on_a_frame(visited: Visited, tmp_path: Path) -> None:
-    with visited(_painted_release(tmp_path / "release", None)) as watched:
+    with visited(painted_release(tmp_path / "release", FRAMES)) as watched:
         page = watched.page
         page.get_by_role("link", name="clip").click()
         expect(page.locator(".player[data-ready]")).to_be_visible()

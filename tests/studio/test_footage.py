@@ -14,9 +14,8 @@ from barista_bench.api import evaluate
 from barista_bench.data.folder import build
 from barista_bench.studio.footage import cache_folder, cached_copy
 from barista_bench.studio.workspace import open_workspace
-from tests.releases import document, write_release
 from tests.studio.annotating_page import Visited
-from tests.studio.serving import Visitor, visiting
+from tests.studio.serving import Visitor, painted_release, visiting
 from tests.video_samples import render
 
 STILL = "/media/graph/clip/5.jpg"
@@ -25,11 +24,7 @@ PROXY = "/media/graph/clip/proxy.mp4"
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    content = document()
-    content["video_metadata"][0]["frame_count"] = 40
-    root = write_release(tmp_path / "release", "clip", content, video=False)
-    render(root / "clip" / "video.mp4", 40)
-    return root
+    return painted_release(tmp_path / "release", 40)
 
 
 @pytest.fixture

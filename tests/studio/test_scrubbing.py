@@ -8,10 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from barista_bench.studio.footage import cache_folder
-from tests.releases import document, write_release
 from tests.studio.annotating_page import Visited
-from tests.studio.serving import visiting
-from tests.video_samples import BITS, BLOCK, WIDTH, render
+from tests.studio.serving import painted_release, visiting
+from tests.video_samples import BITS, BLOCK, WIDTH
 
 FRAMES = 90
 LARGE = (960, 480)
@@ -53,11 +52,7 @@ MOVE = f"""async frames => {{
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    content = document()
-    content["video_metadata"][0]["frame_count"] = FRAMES
-    root = write_release(tmp_path / "release", "clip", content, video=False)
-    render(root / "clip" / "video.mp4", FRAMES, size=LARGE)
-    return root
+    return painted_release(tmp_path / "release", FRAMES, size=LARGE)
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
 from barista_bench.scene_graph.domain_draft import lacking_lines
 from barista_bench.scene_graph.graph_words import GraphWords, words_of
-from barista_bench.scene_graph.release import TERMS_FILE, read_terms, terms_bytes
+from barista_bench.scene_graph.release import read_terms, write_terms
 
 SPLITS = ("train", "val", "test")
 
@@ -172,7 +172,7 @@ def generate(
                 evidence = graph_evidence_bytes(graph_rows(family.public_items(items), graph, loaded_domain))
                 write_whole(folder / name / GRAPH_EVIDENCE_FILE, evidence)
                 if terms:
-                    write_whole(folder / name / TERMS_FILE, terms_bytes(terms))
+                    write_terms(folder / name, terms)
                 write_whole(folder / f"{name}.items.jsonl", b"".join(map(item_line, items)))
             rows += [reviews.get(row.item, row) for row in to_review]
         missing = MissingInputs(lacking_lines(pool.words, loaded_domain), pool.undecided.most_useful())

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from barista_bench.core.ranking import mean_rank, ranks as shared_ranks
+from barista_bench.core.leaderboards import mean_rank, ranks as shared_ranks
 from barista_bench.files.text_out import one_line
 from barista_bench.hub import checks
 from barista_bench.hub.board import SHOWN_COSTS, Board, BoardEntry, RefusedSubmission, folder_of
@@ -23,7 +23,7 @@ LONGEST: Final = 500
 
 
 def entry_ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
-    """Return the rank of each entry by `core.ranking`.
+    """Return the rank of each entry by `core.leaderboards`.
 
     For an entry without an interval, its value serves as the interval. An incomplete entry has no rank.
     """

@@ -9,10 +9,9 @@ from typing import Final
 
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
-from barista_bench.hub.answer_checks import check_adapter, check_answers
+from barista_bench.hub.answer_checks import check_adapter, check_answers, check_verdicts
 from barista_bench.hub.checks import count_open_verdicts, is_floor, leaderboard_name, round_for_publication
 from barista_bench.hub.log_checks import refuse_difference, refuse_other_scores
-from barista_bench.hub.verdict_checks import check_verdicts
 from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
 from barista_bench.judging.scoring import read_judged_run

@@ -26,12 +26,11 @@ from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     MALFORMED,
-    TERMS_FILE,
     VIDEO_FILE,
     Terms,
     encode,
     read_terms,
-    terms_bytes,
+    write_terms,
 )
 
 RECORD_FILE = "import.json"
@@ -144,7 +143,7 @@ def _prepare_root(out: Path, terms: Terms) -> None:
     if out.is_dir() and any(out.iterdir()) and read_terms(out) != terms:
         raise ConfigError(f"{out}: contains other files. Fix: choose a new folder")
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / TERMS_FILE, terms_bytes(terms))
+    write_terms(out, terms)
 
 
 def _earlier_record(folder: Path, digest: str) -> ImportRecord | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from barista_bench.core.ranking import mean_rank, ranks
+from barista_bench.core.leaderboards import mean_rank, ranks
 from barista_bench.core.status import Status
 from barista_bench.reporting.analyses import Analyses, rank_tier
 from barista_bench.reporting.tables import describe_ties, metric_cell, score_heading
@@ -48,8 +48,8 @@ class Leaderboard:
 def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analyses: Analyses) -> Leaderboard:
     """Sort models by mean rank over the tasks. Models without a rank in a task come last.
 
-    `core.ranking` computes the ranks. Scores of different tasks have no common scale, so a mean score has no meaning.
-    Among models with equal mean ranks, the model with fewer models ahead by plain scores comes first.
+    Scores of different tasks have no common scale, so a mean score has no meaning. Among models with equal mean ranks,
+    the model with fewer models ahead by plain scores comes first.
     """
     labels = list(dict.fromkeys(label for task in tasks for label in task.runs))
     tiers = {label: max(rank_tier(task.runs[label]) for task in tasks if label in task.runs) for label in labels}

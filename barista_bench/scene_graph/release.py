@@ -18,6 +18,7 @@ import yaml
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import load_yaml, read_bounded
+from barista_bench.files.writing import write_whole
 
 _REPLACEMENTS = {token: b'{"no number":"%s"}' % token for token in (b"NaN", b"Infinity", b"-Infinity")}
 """JSON that no typed field accepts, for numbers that are not finite."""
@@ -211,8 +212,10 @@ def read_terms(folder: Path) -> Terms | None:
         raise DataError(f"{path}: {error}. Fix: {remedy}") from error
 
 
-def terms_bytes(terms: Terms) -> bytes:
-    return yaml.safe_dump(msgspec.to_builtins(terms), sort_keys=False, allow_unicode=True, width=1000).encode()
+def write_terms(folder: Path, terms: Terms) -> None:
+    """Write `terms.yaml` in a folder."""
+    content = yaml.safe_dump(msgspec.to_builtins(terms), sort_keys=False, allow_unicode=True, width=1000)
+    write_whole(folder / TERMS_FILE, content.encode())
 
 
 def replace_non_finite(data: bytes) -> bytes:

@@ -38,11 +38,10 @@ from barista_bench.diagnosis.conditions import plan
 from barista_bench.diagnosis.running import usual_levels
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import TRAINING_SET, refuse_inside, replacing_folder
-from barista_bench.files.writing import write_whole
 from barista_bench.runs.ask.aiding import AidInserter
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
-from barista_bench.scene_graph.release import TERMS_FILE, Terms, terms_bytes
+from barista_bench.scene_graph.release import TERMS_FILE, Terms, write_terms
 from barista_bench.training.reward_rows import REFERENCE, refuse_untrainable, why_untrainable, write_reference
 from barista_bench.training.specialist_sets import write_specialist_set
 from barista_bench.training.task_rewards import floors_of
@@ -140,7 +139,7 @@ def export_training_set(
         terms = read_manifest(data).get("terms")
         if isinstance(terms, dict):
             data_terms = msgspec.convert(terms, Terms)
-            write_whole(folder / TERMS_FILE, terms_bytes(data_terms))
+            write_terms(folder, data_terms)
             notes = (*notes, f"the data of {data_terms.title} are under {data_terms.licence}: {TERMS_FILE} goes along")
     return ExportResult(Path(out), rows, len(training.videos), notes, faults)
 

@@ -14,7 +14,7 @@ from barista_bench.core.status import Status
 from barista_bench.errors import DataError
 from barista_bench.judging.judged_run import JudgedRun, SampleVerdict
 from barista_bench.judging.results import JudgedResults
-from barista_bench.reporting import view, write_report
+from barista_bench.reporting import report, write_report
 from barista_bench.reporting.paper import model_samples, paper_part
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import RangedScore, Table, chart
@@ -103,7 +103,7 @@ def test_a_benchmark_that_cannot_make_its_tables_costs_no_report(runs: list[Scor
 @pytest.fixture
 def written(runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     known = {"garden": benchmark("garden", makes), "meadow": benchmark("meadow")}
-    monkeypatch.setattr(view, "BENCHMARKS", known)
+    monkeypatch.setattr(report, "BENCHMARKS", known)
     return write_report(runs, tmp_path / "out", compare=False, tables=True)
 
 
@@ -138,7 +138,7 @@ def test_tables_put_a_task_of_another_benchmark_beside_their_own(
     runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     garden = replace(benchmark("garden", makes), extra_table_tasks=(("meadow", "fruit"),))
-    monkeypatch.setattr(view, "BENCHMARKS", {"garden": garden, "meadow": benchmark("meadow")})
+    monkeypatch.setattr(report, "BENCHMARKS", {"garden": garden, "meadow": benchmark("meadow")})
     page = page_of(runs, tmp_path / "out")
     assert [row["model"] for row in page.rows("Table 1: samples")][:-1] == ["two", "one", "one"]
 
@@ -152,7 +152,7 @@ def test_breakdowns_over_tasks_keep_benchmarks_apart(written: tuple[Path, Path])
 def test_two_sets_of_examples_are_two_parts(
     runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view, "BENCHMARKS", {"garden": benchmark("garden", makes)})
+    monkeypatch.setattr(report, "BENCHMARKS", {"garden": benchmark("garden", makes)})
     dataset = runs[1].results.dataset.model_copy(update={"content_hash": "f" * 64})
     other = replace(runs[1], results=runs[1].results.model_copy(update={"dataset": dataset}))
     page = page_of([runs[0], other], tmp_path / "out")
@@ -164,7 +164,7 @@ def test_two_sets_of_examples_are_two_parts(
 def test_no_line_of_the_reporting_names_a_benchmark() -> None:
     from barista_bench.benchmarks import BENCHMARKS
 
-    folder = Path(view.__file__).parent
+    folder = Path(report.__file__).parent
     modules, templates = sorted(folder.glob("*.py")), sorted(folder.glob("templates/*"))
     assert modules
     assert templates

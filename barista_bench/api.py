@@ -24,7 +24,7 @@ import pandas as pd
 
 from barista_bench.core.example import Status
 from barista_bench.core.plugins import load_plugin
-from barista_bench.core.resampling import LEVEL, PERMUTATIONS
+from barista_bench.core.resampling import CONFIDENCE, PERMUTATIONS
 from barista_bench.data.register import register as register
 from barista_bench.diagnosis.conditions import PLAIN
 from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, adjusted_p_values, diagnosis_table
@@ -306,7 +306,7 @@ def load_results(
 
 
 def compare(
-    runs: Sequence[str | Path | ScoredRun | Evaluation], *, permutations: int = PERMUTATIONS, level: float = LEVEL
+    runs: Sequence[str | Path | ScoredRun | Evaluation], *, permutations: int = PERMUTATIONS, level: float = CONFIDENCE
 ) -> pd.DataFrame:
     """Compare every pair of models task by task. The frame has one row per pair and the fields of `stats.Comparison`.
 

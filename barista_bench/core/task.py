@@ -21,7 +21,7 @@ from barista_bench.core.display import (
     Overlay,
     OverlayKind,
     Rationale,
-    Verdict,
+    RowKind,
 )
 from barista_bench.core.example import (
     Evidence,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 # Names that tasks import from here.
 __all__ = ["AnswerFailure", "Example", "Fields", "FrameRef", "Json", "ParseError", "Prediction", "Scored"]
-__all__ += ["Explanation", "ExplanationRow", "JudgedSample", "Overlay", "OverlayKind", "Rationale", "Verdict"]
+__all__ += ["Explanation", "ExplanationRow", "JudgedSample", "Overlay", "OverlayKind", "Rationale", "RowKind"]
 __all__ += ["Display", "Question", "Scoring", "Task", "evidence_objects"]
 
 

@@ -61,8 +61,8 @@ from barista_bench.core.task import (
     OverlayKind,
     ParseError,
     Prediction,
+    RowKind,
     Scored,
-    Verdict,
 )
 from barista_bench.errors import DataError
 from barista_bench.metrics.tracking.scoring import ALPHAS, SUMMED, compute_metrics as tracking_metrics, sequence_counts
@@ -135,7 +135,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
     answer_note = "JSON: run-length masks by object and frame"
     answered_by_text = False
     layers = ()
-    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "loose_mask"}
+    failure_kinds: ClassVar[Mapping[RowKind, FailureKind]] = {"miss": "missed", "wrong": "loose_mask"}
     inputs_type, target_type, evidence_type = TrackingInputs, TrackMasks, TrackingEvidence
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: TrackingSampling) -> str | None:

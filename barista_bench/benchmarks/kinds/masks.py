@@ -24,7 +24,7 @@ from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
 from barista_bench.benchmarks.parsing import NOTHING_READ, integer, last_array, strip_fence
 from barista_bench.core.example import TypedFields
 from barista_bench.core.prompt import object_schema
-from barista_bench.core.task import Explanation, Fields, ParseError, Prediction, Verdict
+from barista_bench.core.task import Explanation, Fields, ParseError, Prediction, RowKind
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask
 from barista_bench.scene_graph.masks import mask_boxes, run_problems
@@ -140,11 +140,11 @@ def explain_masks(scores: Iterable[tuple[str, MaskScore, bool]]) -> Explanation:
     Args:
         scores: the name, J and F, and whether the answer has a mask, for each requested mask.
     """
-    rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
+    rows: dict[RowKind, list[str]] = {"hit": [], "miss": [], "wrong": []}
     for name, score, has_mask in scores:
-        verdict: Verdict = "hit" if score.j > FOUND_J else "wrong" if has_mask else "miss"
-        note = " (no mask)" if verdict == "miss" else ""
-        rows[verdict].append(f"{name}: J {score.j:.2f}, F {score.f:.2f}{note}")
+        kind: RowKind = "hit" if score.j > FOUND_J else "wrong" if has_mask else "miss"
+        note = " (no mask)" if kind == "miss" else ""
+        rows[kind].append(f"{name}: J {score.j:.2f}, F {score.f:.2f}{note}")
     return Explanation.of(*rows.values())
 
 

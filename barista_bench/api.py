@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, cast
 import pandas as pd
 
 from barista_bench.core.plugins import load_plugin
-from barista_bench.core.resampling import LEVEL, PERMUTATIONS
+from barista_bench.core.resampling import CONFIDENCE, PERMUTATIONS
 from barista_bench.core.settings import check_settings
 from barista_bench.core.status import Status
 from barista_bench.data.register import register as register
@@ -307,7 +307,7 @@ def load_results(
 
 
 def compare(
-    runs: Sequence[str | Path | ScoredRun | Evaluation], *, permutations: int = PERMUTATIONS, level: float = LEVEL
+    runs: Sequence[str | Path | ScoredRun | Evaluation], *, permutations: int = PERMUTATIONS, level: float = CONFIDENCE
 ) -> pd.DataFrame:
     """Compare every pair of models task by task. The frame has one row per pair and the fields of `stats.Comparison`.
 

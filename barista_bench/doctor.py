@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 from barista_bench.errors import install_command
 from barista_bench.version import __version__
 
-Verdict = Literal["ok", "missing", "note"]
+Result = Literal["ok", "missing", "note"]
 PACKAGE = "barista_bench"
 CODECS = ("h264", "hevc", "vp9", "av1", "mpeg4")
 """The most common video codecs."""
@@ -53,14 +53,14 @@ class MachineFact:
     Attributes:
         topic: section of the fact.
         name: subject of the fact.
-        verdict: "missing" for parts that can be added, "note" for parts that cannot or need not be added.
+        result: "missing" for parts that can be added, "note" for parts that cannot or need not be added.
         found: the state in words.
         remedy: the command that adds the missing part, or None.
     """
 
     topic: str
     name: str
-    verdict: Verdict
+    result: Result
     found: str
     remedy: str | None = None
 

@@ -33,10 +33,10 @@ def test_every_extra_of_users_is_looked_at_by_what_setup_cfg_requires(monkeypatc
     config.read(ROOT / "setup.cfg")
     parts = {item.name: item for item in examine_machine() if item.topic == "Optional parts"}
     assert set(parts) == set(config["options.extras_require"]) - {"dev", "docs"}
-    assert (parts["peft"].verdict, parts["peft"].remedy) == ("missing", "pip install 'barista_bench[peft]'")
+    assert (parts["peft"].result, parts["peft"].remedy) == ("missing", "pip install 'barista_bench[peft]'")
     assert "no peft" in parts["peft"].found
     assert "openai 2.0, wanted >=3" in parts["api"].found
-    assert (parts["studio"].verdict, parts["studio"].remedy) == ("ok", None)
+    assert (parts["studio"].result, parts["studio"].remedy) == ("ok", None)
 
 
 def test_what_is_missing_names_what_adds_it_and_a_login_is_told_without_its_token(
@@ -50,7 +50,7 @@ def test_what_is_missing_names_what_adds_it_and_a_login_is_told_without_its_toke
     assert "logged in" in shown.output
     found = json.loads(invoke(cli.app, ["show", "setup", "--json"]).stdout)
     assert {item["topic"] for item in found} == set(re.findall(r"^(\w.*)$", shown.output, re.MULTILINE))
-    assert all((item["verdict"] == "missing") == bool(item["remedy"]) for item in found)
+    assert all((item["result"] == "missing") == bool(item["remedy"]) for item in found)
     (torch,) = (item for item in found if item["name"] == "torch")
     assert torch["remedy"] == "pip install 'barista_bench[run]'"
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)

@@ -75,7 +75,7 @@ def doctor(json: Json = False) -> None:
     for topic, of_topic in groupby(facts, key=lambda fact: fact.topic):
         print_result(topic)
         for fact in of_topic:
-            print_result(f"  {fact.verdict:<7}  {fact.name:<13} {fact.found}")
+            print_result(f"  {fact.result:<7}  {fact.name:<13} {fact.found}")
             if fact.remedy:
                 print_result(f"{'':<25}{fact.remedy}")
 
@@ -160,10 +160,10 @@ def preflight(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
     with exit_on_error():
         found = ask_preflight(resolve_flags(PreflightConfig, flags))
     for finding in found:
-        print_result(f"{finding.verdict:<8} {finding.topic:<9} {finding.found}")
+        print_result(f"{finding.result:<8} {finding.topic:<9} {finding.found}")
         if finding.remedy:
             print_result(f"{'':<18} Fix: {finding.remedy}")
-    if any(finding.verdict == "problem" for finding in found):
+    if any(finding.result == "problem" for finding in found):
         raise typer.Exit(1)
 
 

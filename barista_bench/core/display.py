@@ -12,7 +12,7 @@ from barista_bench.core.example import Example, Fields, Prediction, evidence_obj
 if TYPE_CHECKING:
     from barista_bench.scene_graph import Rle
 
-Verdict: TypeAlias = Literal["hit", "miss", "wrong"]
+RowKind: TypeAlias = Literal["hit", "miss", "wrong"]
 OverlayKind: TypeAlias = Literal["reference", "predicted", "given"]
 FailureKind: TypeAlias = Literal[
     "format",
@@ -91,7 +91,7 @@ class ExplanationRow:
     A `hit` is answered and true, a `miss` is true but not answered, and a `wrong` is answered but not true.
     """
 
-    verdict: Verdict
+    kind: RowKind
     text: str
 
 
@@ -104,8 +104,8 @@ class Explanation:
     @classmethod
     def of(cls, hits: Iterable[str] = (), misses: Iterable[str] = (), wrong: Iterable[str] = ()) -> Explanation:
         """Make one row per text: first the hits, then the misses, then the wrong answers."""
-        verdicts: tuple[tuple[Verdict, Iterable[str]], ...] = (("hit", hits), ("miss", misses), ("wrong", wrong))
-        return cls(tuple(ExplanationRow(verdict, text) for verdict, texts in verdicts for text in texts))
+        kinds: tuple[tuple[RowKind, Iterable[str]], ...] = (("hit", hits), ("miss", misses), ("wrong", wrong))
+        return cls(tuple(ExplanationRow(kind, text) for kind, texts in kinds for text in texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ class Display(ABC):
 
     row_note: ClassVar[str]
     """A description of one example in one line, for dataset cards."""
-    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "hallucinated"}
-    """The kind of failure that each verdict of `explain` stands for, unless a task overrides `mistakes`."""
+    failure_kinds: ClassVar[Mapping[RowKind, FailureKind]] = {"miss": "missed", "wrong": "hallucinated"}
+    """The kind of failure that each kind of row of `explain` stands for, unless a task overrides `mistakes`."""
 
     @abstractmethod
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
@@ -155,7 +155,7 @@ class Display(ABC):
         know more details override this method.
         """
         rows, kinds = self.explain(example, prediction).rows, self.failure_kinds
-        return [AnswerFailure(kinds[row.verdict]) for row in rows if row.verdict in kinds]
+        return [AnswerFailure(kinds[row.kind]) for row in rows if row.kind in kinds]
 
     def asked_facts(self, example: Example) -> Mapping[str, Sequence[str]]:
         """Return the facts of the graph that an answer states, each with its objects.

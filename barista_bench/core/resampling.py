@@ -43,7 +43,7 @@ from barista_bench.core.option_order import statistics_of
 from barista_bench.core.statistics import Floats, SampleStatistics
 from barista_bench.core.task import Task
 
-LEVEL = 0.95
+CONFIDENCE = 0.95
 PERMUTATIONS = 1000
 """Maximum number of permutations of a test (`stats.comparison`)."""
 Bounds = tuple[float, float] | None
@@ -171,7 +171,7 @@ def interval_weights(count: int, rows: range | None = None) -> Floats:
 
 
 def metric_interval(
-    values: Floats, bounds: Bounds = SCORE, level: float = LEVEL, *, telling: int | None = None
+    values: Floats, bounds: Bounds = SCORE, level: float = CONFIDENCE, *, telling: int | None = None
 ) -> Interval | None:
     """Return the interval of a score from its (1 + 2V,) values by the rows of `interval_weights`.
 

@@ -117,7 +117,7 @@ class _ItemText(msgspec.Struct):
     text: str
 
 
-class _ItemLevel(msgspec.Struct):
+class _ItemDifficulty(msgspec.Struct):
     level: str
 
 
@@ -130,7 +130,7 @@ class _ItemLine(msgspec.Struct):
     choices: tuple[_ItemText, ...]
     correct: tuple[int, ...]
     form: str = ""
-    difficulty: _ItemLevel | None = None
+    difficulty: _ItemDifficulty | None = None
 
 
 _DECODER = msgspec.json.Decoder(_ItemLine)

@@ -46,8 +46,8 @@ class Choice(NamedTuple):
     statement: Statement
 
 
-Level = Literal["easy", "medium", "hard"]
-LEVELS: tuple[Level, ...] = get_args(Level)
+DifficultyName = Literal["easy", "medium", "hard"]
+DIFFICULTIES: tuple[DifficultyName, ...] = get_args(DifficultyName)
 
 
 class Difficulty(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class Difficulty(msgspec.Struct, frozen=True):
     near: int
     steps: int
     score: float
-    level: Level
+    level: DifficultyName
 
 
 class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     origins: dict[str, str] = {}
 
     @property
-    def level(self) -> Level | Literal[""]:
+    def level(self) -> DifficultyName | Literal[""]:
         return self.difficulty.level if self.difficulty else ""
 
     @property

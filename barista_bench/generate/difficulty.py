@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from barista_bench.errors import ConfigError
-from barista_bench.generate.candidates import LEVELS, Choice, Difficulty, Level, QuestionCandidate
+from barista_bench.generate.candidates import DIFFICULTIES, Choice, Difficulty, DifficultyName, QuestionCandidate
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import noun_of
 from barista_bench.generate.statements import AllOf, Statement
@@ -31,14 +31,14 @@ THRESHOLDS = (0.3, 0.5)
 """The lowest scores of a medium question and of a hard question."""
 
 
-def parse_levels(text: str) -> tuple[Level, ...]:
+def parse_difficulties(text: str) -> tuple[DifficultyName, ...]:
     """Parse a range of levels, `easy:medium`, or a single level. Raises ConfigError for other texts."""
     first, _, last = text.partition(":")
     last = last or first
-    if first not in LEVELS or last not in LEVELS or LEVELS.index(first) > LEVELS.index(last):
+    if first not in DIFFICULTIES or last not in DIFFICULTIES or DIFFICULTIES.index(first) > DIFFICULTIES.index(last):
         remedy = "name one of easy, medium and hard, or two with a colon between, the easier one first"
         raise ConfigError(f"difficulty: {text!r} is not a range of levels. Fix: {remedy}")
-    return LEVELS[LEVELS.index(first) : LEVELS.index(last) + 1]
+    return DIFFICULTIES[DIFFICULTIES.index(first) : DIFFICULTIES.index(last) + 1]
 
 
 def with_difficulty(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate:
@@ -62,7 +62,7 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, distractors_need
         (min(steps, MOST_STEPS) - 1) / (MOST_STEPS - 1),
     ]
     score = round(float(np.mean([hardness for hardness in hardnesses if hardness is not None])), 3)
-    level = LEVELS[sum(score >= threshold for threshold in THRESHOLDS)]
+    level = DIFFICULTIES[sum(score >= threshold for threshold in THRESHOLDS)]
     difficulty = Difficulty(area, seconds, sum(are_near), steps, score, level)
     return msgspec.structs.replace(candidate, distractors=ordered, difficulty=difficulty, origins=origins)
 

@@ -42,9 +42,9 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import place_file
 from barista_bench.generate.candidates import (
     DECIDED,
-    LEVELS,
+    DIFFICULTIES,
+    DifficultyName,
     Item,
-    Level,
     QuestionCandidate,
     Tally,
     decide_candidate,
@@ -80,7 +80,7 @@ class Family(ABC):
         name: name of the benchmark.
         choice_subtasks: subtasks that show choices to a model, so that the model could guess from their texts.
         has_own_texts: whether each item has its own texts. If False, the items of a set share their labels.
-        levels: requested difficulties.
+        difficulties: requested difficulties.
         splits: the split of each video by id, for a benchmark whose layout names the split of a question; empty for its
             default.
     """
@@ -92,7 +92,7 @@ class Family(ABC):
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        self.levels: tuple[Level, ...] = LEVELS
+        self.difficulties: tuple[DifficultyName, ...] = DIFFICULTIES
         self.splits: Mapping[str, str] = {}
 
     @abstractmethod
@@ -119,7 +119,7 @@ class Family(ABC):
                     undecided.add(self.name, candidate, scene, distractors_needed, verdict)
                 continue
             rated = with_difficulty(verdict, scene, distractors_needed)
-            is_wanted = rated.level in self.levels
+            is_wanted = rated.level in self.difficulties
             tally[candidate.subtask, DECIDED if is_wanted else f"it is {rated.level}"] += 1
             if is_wanted:
                 yield rated

@@ -22,7 +22,7 @@ from barista_bench.files.owned_folders import check_target, refuse_inside, repla
 from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
-from barista_bench.generate.difficulty import parse_levels
+from barista_bench.generate.difficulty import parse_difficulties
 from barista_bench.generate.family import Family, SampledItems, check_placeable, family_class
 from barista_bench.generate.graph_evidence import graph_rows
 from barista_bench.generate.missing import MissingAnnotation, UndecidedCandidates
@@ -194,7 +194,7 @@ def families_of(names: Sequence[str], domain: str | Path | None, difficulty: str
     loaded_domain = load_domain(Path(domain) if domain else None)
     families_by_name = {name: family_class(name)(loaded_domain) for name in names}
     for family in families_by_name.values():
-        family.levels = parse_levels(difficulty)
+        family.difficulties = parse_difficulties(difficulty)
     if not families_by_name:
         raise ConfigError("families: the list is empty. Fix: name at least one with --families")
     return loaded_domain, families_by_name

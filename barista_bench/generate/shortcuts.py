@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FOLDS = 5
-LEVEL = 0.01
+ALPHA = 0.01
 """p-value below which a set counts as guessed: between .05 for one guesser and .05 corrected for all guessers."""
 Scores: TypeAlias = list[NDArray[np.float64]]
 """For each question, an array with one score per choice."""
@@ -243,7 +243,7 @@ GUESSERS: Mapping[str, Callable[[Sequence[TextQuestion]], Scores | None]] = {
 
 
 def guessable_indices(questions: Sequence[TextQuestion], ceiling: float | None = None) -> list[int]:
-    """Return indices of questions to leave out, so that no guesser and no opposite guesser beats chance (p < `LEVEL`).
+    """Return indices of questions to leave out, so that no guesser and no opposite guesser beats chance (p < `ALPHA`).
 
     If `ceiling` is given, it replaces chance. Each round leaves out as many guessed questions as exceed the limit.
 
@@ -264,7 +264,7 @@ def guessable_indices(questions: Sequence[TextQuestion], ceiling: float | None =
 def _excess(questions: Sequence[TextQuestion], guesser: str, ceiling: float | None) -> frozenset[int]:
     """Return the guessed questions that exceed the number allowed by chance or by the ceiling, the last ones first."""
     for guesses in guess(questions, guesser) or ():
-        if guesses.accuracy <= ceiling if ceiling is not None else guesses.p_value >= LEVEL:
+        if guesses.accuracy <= ceiling if ceiling is not None else guesses.p_value >= ALPHA:
             continue
         allowed = guesses.chance if ceiling is None else ceiling
         count = max(1, int((guesses.accuracy - allowed) * len(questions)))

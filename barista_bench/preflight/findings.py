@@ -38,7 +38,7 @@ class Finding:
     """A finding from the answers to some questions. `remedy` names a flag, or is empty if the setting is right."""
 
     topic: str
-    verdict: Literal["ok", "problem"]
+    result: Literal["ok", "problem"]
     found: str
     remedy: str = ""
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from barista_bench.generate.audit import MOST_NAMED, GuesserResult, TaskAudit
 from barista_bench.reporting.html import content_policy, own_template, page_environment
 
-LEVEL = 0.05
+ALPHA = 0.05
 """Corrected p-value below which a guess counts as better than chance."""
 _GUESSERS: dict[str, tuple[str, str]] = {
     "place": ("the usual place", "the least usual place"),
@@ -47,7 +47,7 @@ class AblatedRun(NamedTuple):
 
 def verdict(audits: Sequence[TaskAudit]) -> str:
     """Return the first sentence of the page."""
-    guessed = [audit.task for audit in audits if audit.best.p_adjusted < LEVEL]
+    guessed = [audit.task for audit in audits if audit.best.p_adjusted < ALPHA]
     if guessed:
         return f"{', '.join(guessed)} can be guessed better than by chance without looking at the video."
     return "No task can be guessed better than by chance without looking at the video."
@@ -70,7 +70,7 @@ def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRu
             audits=audits,
             name_guess=name_guess,
             runs=runs,
-            level=LEVEL,
+            level=ALPHA,
             most=MOST_NAMED,
             style=Markup(style),  # noqa: S704  (our own file)
             policy=content_policy(style),

@@ -22,8 +22,8 @@ import numpy as np
 from barista_bench.core.example import Example, content_seed
 from barista_bench.core.guarding import unit_of
 from barista_bench.core.resampling import (
+    CONFIDENCE,
     DIFFERENCE,
-    LEVEL,
     PERMUTATIONS,
     ResampledRepetition,
     metric_interval,
@@ -39,7 +39,7 @@ from barista_bench.runs.score.scoring import ScoredRun, split_stopped
 
 TIE = 1e-12
 """Differences below this value are rounding errors."""
-SURE_BELOW = 1 - LEVEL
+SURE_BELOW = 1 - CONFIDENCE
 """Corrected p-value below which a difference is called sure."""
 Certainty = Literal["sure", "likely", "unclear", "too few", "none"]
 
@@ -113,7 +113,7 @@ class Comparison:
 
 
 def compare_runs(
-    runs: Sequence[ScoredRun], *, permutations: int = PERMUTATIONS, level: float = LEVEL
+    runs: Sequence[ScoredRun], *, permutations: int = PERMUTATIONS, level: float = CONFIDENCE
 ) -> tuple[Comparison, ...]:
     """Compare every pair of runs of the same task, in the given order. Names come from `run_labels`.
 
@@ -137,7 +137,7 @@ def compare_runs(
 
 
 def compare_pair(
-    first: ScoredRun, second: ScoredRun, *, permutations: int = PERMUTATIONS, level: float = LEVEL
+    first: ScoredRun, second: ScoredRun, *, permutations: int = PERMUTATIONS, level: float = CONFIDENCE
 ) -> Comparison:
     """Compare two runs of one task. For a single comparison, `p_adjusted` equals `p_value`.
 

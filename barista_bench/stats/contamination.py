@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from barista_bench.core.resampling import LEVEL, PERMUTATIONS
+from barista_bench.core.resampling import CONFIDENCE, PERMUTATIONS
 from barista_bench.errors import DataError
 from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
 from barista_bench.runs.score.scoring import ScoredRun
@@ -77,7 +77,7 @@ def compare_guesses(
         )
     for key in shared:
         _refuse_unlike(of_public[key][0], of_private[key][0])
-    level = 1 - (1 - LEVEL) / len(shared)
+    level = 1 - (1 - CONFIDENCE) / len(shared)
 
     def advantage(runs: tuple[ScoredRun, ScoredRun]) -> Comparison:
         return compare_pair(*runs, permutations=permutations, level=level)

@@ -19,7 +19,7 @@ from barista_bench.runs.log_reader import run_records
 from barista_bench.runs.run_folder import RunDescription, read_run
 from barista_bench.runs.score.labels import Start, start_labels
 from barista_bench.runs.score.samples import run_task
-from barista_bench.studio.people import verdicts
+from barista_bench.studio.people import explained_rows
 from barista_bench.studio.workspace import Json, Workspace
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def _shown(run: RunDescription, example: Example, record: SampleRecord) -> Json:
         task = run_task(run, {})
         is_json = task.answer_schema(example) is not None
         if record.status is Status.OK:
-            rows = verdicts(task, example, record.text, run.identity.model.box_format.format)
+            rows = explained_rows(task, example, record.text, run.identity.model.box_format.format)
     except BaristaError as error:
         log.warning("%s: an answer is not explained: %s", example.example_id, error)
     return {"status": record.status, "text": text, "rows": rows, "is_json": is_json}

@@ -28,10 +28,10 @@ from barista_bench.studio.people import (
     PersonRuns,
     SampledQuestion,
     answer_text,
+    explained_rows,
     form_of,
     human_name,
     question_json,
-    verdicts,
 )
 from barista_bench.studio.study import (
     ANSWERS_FILE,
@@ -266,7 +266,7 @@ def feedback(question: SampledQuestion, text: str | None) -> Json:
     Raises TaskError if the task raises an error.
     """
     task, example = question.task, question.example
-    rows = verdicts(task, example, text, DEFAULT_BOX_FORMAT)
+    rows = explained_rows(task, example, text, DEFAULT_BOX_FORMAT)
     with guard(task, "overlays", example):
         boxes = [overlay for overlay in task.overlays(example, None) if overlay.kind == "reference"]
     form, right_answer = form_of(task, example), ""

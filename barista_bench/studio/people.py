@@ -376,7 +376,7 @@ def answer_text(task: Task, example: Example, answer: object) -> str:
     return text
 
 
-def verdicts(task: Task, example: Example, text: str | None, box_format: BoxFormat) -> list[tuple[str, str]]:
+def explained_rows(task: Task, example: Example, text: str | None, box_format: BoxFormat) -> list[tuple[str, str]]:
     """Return the right, wrong and missing parts of an answer, in the task's words.
 
     Raises TaskError if the task raises an error.
@@ -387,7 +387,7 @@ def verdicts(task: Task, example: Example, text: str | None, box_format: BoxForm
             parsed = task.parse(text, example.inputs, box_format)
         prediction = None if isinstance(parsed, ParseError) else parsed
     with guard(task, "explain", example):
-        return [(row.verdict, row.text) for row in task.explain(example, prediction).rows]
+        return [(row.kind, row.text) for row in task.explain(example, prediction).rows]
 
 
 def _without_choices(text: str, choices: Mapping[str, str]) -> str:

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import get_args
 
 from barista_bench.core.boxes import BOX_ORDERS, DEFAULT_BOX_FORMAT, BoxFormat
-from barista_bench.core.display import FAILURE_KINDS, OverlayKind, Verdict
+from barista_bench.core.display import FAILURE_KINDS, OverlayKind, RowKind
 from barista_bench.core.example import Example, ParseError, Prediction, Scored, content_seed
 from barista_bench.core.options import OptionValue
 from barista_bench.core.task import Task
@@ -218,7 +218,7 @@ def _reference_has_no_faults(case: _Case) -> None:
     for example in case.answerable:
         case.look_at(example)
         answer = case.read(example, case.task.reference_answer(example, DEFAULT_BOX_FORMAT), DEFAULT_BOX_FORMAT)
-        faults = [row for row in case.task.explain(example, answer).rows if row.verdict != "hit"]
+        faults = [row for row in case.task.explain(example, answer).rows if row.kind != "hit"]
         _demand(not faults, f"`explain` finds {faults[:1]}")
         failures = case.task.failures(example, answer)
         _demand(not failures, f"`failures` finds {failures[:1]}")
@@ -280,8 +280,8 @@ def _readable_answers_can_be_shown(case: _Case) -> None:
     for example, answer in case.predictions:
         case.look_at(example, answer)
         if task.has_answer(example):
-            verdicts = {row.verdict for row in task.explain(example, answer).rows}
-            _demand(verdicts <= set(get_args(Verdict)), f"`explain` gives the verdicts {verdicts}")
+            row_kinds = {row.kind for row in task.explain(example, answer).rows}
+            _demand(row_kinds <= set(get_args(RowKind)), f"`explain` gives rows of the kinds {row_kinds}")
             kinds = {failure.kind for failure in task.failures(example, answer)}
             _demand(kinds <= set(FAILURE_KINDS), f"`failures` gives the kinds {kinds}")
         images = len(task.image_captions(example))

@@ -267,11 +267,11 @@ def test_the_answer_does_not_show_in_the_shape_of_the_question(many: list[Exampl
 def test_an_explanation_says_what_was_chosen_and_what_is_true(examples: list[Example]) -> None:
     example = examples[0]
     reference = example.target["choice_id"]
-    assert [r.verdict for r in TASK.explain(example, Prediction({"choice_id": reference})).rows] == ["hit"]
-    assert [r.verdict for r in TASK.explain(example, None).rows] == ["miss"]
+    assert [r.kind for r in TASK.explain(example, Prediction({"choice_id": reference})).rows] == ["hit"]
+    assert [r.kind for r in TASK.explain(example, None).rows] == ["miss"]
     alike = next(c for c in example.inputs["choices"] if c["verb"] == "Place" and c["choice_id"] != reference)
     rows = TASK.explain(example, Prediction({"choice_id": alike["choice_id"]})).rows
-    assert [r.verdict for r in rows] == ["miss", "wrong"]
+    assert [r.kind for r in rows] == ["miss", "wrong"]
     assert rows[0].text == f"{reference}: Place coffee cup"
     assert rows[1].text.endswith("(same verb, another object)")
 

@@ -147,9 +147,9 @@ def test_an_explanation_names_hits_misses_and_wrong_answers(tmp_path: Path) -> N
     )
     cup = on_frame(derived(tmp_path, content), 3)["coffee cup"]
     explanation = TASK.explain(cup, Prediction({"boxes": [[50, 30, 70, 48], [0, 0, 5, 5]]}))
-    assert [(row.verdict, row.text) for row in explanation.rows] == [
+    assert [(row.kind, row.text) for row in explanation.rows] == [
         ("hit", "red coffee cup at [50, 30, 70, 50]: IoU 0.90 with [50, 30, 70, 48]"),
         ("miss", "red coffee cup at [10, 40, 26, 48]: best IoU 0.00"),
         ("wrong", "box [0, 0, 5, 5]: best IoU 0.00"),
     ]
-    assert [row.verdict for row in TASK.explain(cup, None).rows] == ["miss", "miss"]
+    assert [row.kind for row in TASK.explain(cup, None).rows] == ["miss", "miss"]

@@ -204,12 +204,12 @@ def test_an_explanation_names_hits_misses_and_wrong_answers(tmp_path: Path) -> N
     example = derive(tmp_path, content=content)[12]
     answer = [item([[44, 40, 54, 56]], [50, 30, 70, 48], "both"), item([[0, 0, 1, 1]], [0, 0, 5, 5], "right")]
     explanation = TASK.explain(example, Prediction({"interactions": answer}))
-    assert [(row.verdict, row.text) for row in explanation.rows] == [
+    assert [(row.kind, row.text) for row in explanation.rows] == [
         ("hit", "left hand on coffee cup: object IoU 0.90, hand IoU 0.99, answered as both"),
         ("miss", "right hand on button"),
         ("wrong", "right hand on an object at [0, 0, 5, 5]"),
     ]
-    assert [row.verdict for row in TASK.explain(example, None).rows] == ["miss", "miss"]
+    assert [row.kind for row in TASK.explain(example, None).rows] == ["miss", "miss"]
 
 
 SIZE: dict[str, Any] = {"frame_width": 2000, "frame_height": 500}

@@ -112,7 +112,7 @@ def test_grounding_scores_against_the_annotated_pixels(tmp_path: Path) -> None:
     assert isinstance(on_grid, Prediction)
     assert ours.score(example, on_grid)["mean_best_iou"] == 1.0
     assert papers.score(example, on_grid)["mean_best_iou"] < 1.0
-    assert papers.explain(example, exact).rows[0].verdict == "hit"
+    assert papers.explain(example, exact).rows[0].kind == "hit"
 
 
 def interaction(box: list[float]) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def test_hand_object_matches_the_highest_overlap_of_all_first() -> None:
     answers = Prediction({"interactions": [interaction([0, 0, 100, 100]), interaction([0, 30, 100, 110])]})
     overlaps = []
     for task in (ours, papers):
-        hits = [row.text for row in task.explain(example, answers).rows if row.verdict == "hit"]
+        hits = [row.text for row in task.explain(example, answers).rows if row.kind == "hit"]
         overlaps.append(sorted(float(text.split("object IoU ")[1].split(",")[0]) for text in hits))
     assert overlaps == [[0.65, 0.99], [0.90, 0.99]]
 

@@ -189,7 +189,7 @@ def test_per_example_scores(example: Example) -> None:
 def test_an_explanation_names_facts_and_foreign_words(example: Example) -> None:
     parsed = TASK.parse("Description: a white coffee cup under the coffee machine, near a plate", {}, BOXES)
     assert isinstance(parsed, Prediction)
-    rows = [(row.verdict, row.text) for row in TASK.explain(example, parsed).rows]
+    rows = [(row.kind, row.text) for row in TASK.explain(example, parsed).rows]
     assert rows == [
         ("hit", "object: coffee cup"),
         ("hit", "color: white"),
@@ -199,7 +199,7 @@ def test_an_explanation_names_facts_and_foreign_words(example: Example) -> None:
         ("wrong", "not in the reference: near"),
         ("wrong", "not in the reference: plate"),
     ]
-    assert {row.verdict for row in TASK.explain(example, None).rows} == {"miss"}
+    assert {row.kind for row in TASK.explain(example, None).rows} == {"miss"}
 
 
 def test_a_fact_that_stands_twice_is_explained_once_and_fails_twice(example: Example) -> None:

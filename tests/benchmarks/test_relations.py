@@ -194,10 +194,10 @@ def test_an_explanation_names_hits_misses_and_wrong_answers(example: Example) ->
     wrong = {"source_id": 9, "target_id": 2, "relation_type": "position", "value": "on"}
     answer = [*example.target["relations"][:2], wrong]
     explanation = TASK.explain(example, Prediction({"relations": answer}))
-    assert [row.verdict for row in explanation.rows] == ["hit", "hit", "miss", "miss", "wrong"]
+    assert [row.kind for row in explanation.rows] == ["hit", "hit", "miss", "miss", "wrong"]
     assert explanation.rows[0].text == "1 button → part of → 3 coffee machine (position)"
     assert "9 (no such mark)" in explanation.rows[-1].text
-    assert {row.verdict for row in TASK.explain(example, None).rows} == {"miss"}
+    assert {row.kind for row in TASK.explain(example, None).rows} == {"miss"}
 
 
 ONE = {"source_id": 1, "target_id": 2, "relation_type": "position", "value": "on"}

@@ -260,7 +260,7 @@ def test_an_answer_of_several_lines_is_the_oracles_too(tmp_path: Path, root: Pat
 def test_an_explanation_goes_through_the_changes(examples: list[Example]) -> None:
     said = TASK.parse("Answer: the right hand holds the coffee cup, then a spoon", {}, BOXES)
     assert isinstance(said, Prediction)
-    rows = [(row.verdict, row.text) for row in TASK.explain(examples[0], said).rows]
+    rows = [(row.kind, row.text) for row in TASK.explain(examples[0], said).rows]
     assert rows == [
         ("miss", "the left hand touches the coffee cup"),
         ("miss", "the left hand touches nothing"),

@@ -165,12 +165,12 @@ def test_the_prior_is_the_commonest_letter_of_the_subtask_in_other_videos(dev: l
 def test_explanations_and_failures_name_the_contradicted_claims(dev: list[Example]) -> None:
     sample = answered(dev[0], wrong(dev[0]), "At 00:59.00 it happens.")
     rows = TASK.explain(dev[0], sample.prediction).rows
-    assert [row.verdict for row in rows] == ["miss", "wrong", "wrong"]
+    assert [row.kind for row in rows] == ["miss", "wrong", "wrong"]
     assert "00:59.00 (the video is over by then)" in rows[-1].text
     assert [failure.kind for failure in TASK.failures(dev[0], sample.prediction)] == ["wrong_option", "wrong_time"]
     assert TASK.failures(dev[0], oracle(dev[0]).prediction) == ()
     assert [failure.kind for failure in TASK.failures(dev[0], None)] == ["format"]
-    assert [row.verdict for row in TASK.explain(dev[0], None).rows] == ["miss"]
+    assert [row.kind for row in TASK.explain(dev[0], None).rows] == ["miss"]
 
 
 def test_boxes_in_focus_are_drawn_on_the_frame_of_their_time(mini_release: EgocotRelease) -> None:

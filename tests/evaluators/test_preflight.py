@@ -67,7 +67,7 @@ def examined(
 def test_each_wrong_box_format_is_named_with_its_flag(written: BoxFormat, read_as: BoxFormat) -> None:
     found = examined(written, read_as)
     assert found["boxes"].remedy == f"--box-format {written}"
-    assert [topic for topic, each in found.items() if each.verdict == "problem"] == ["boxes"]
+    assert [topic for topic, each in found.items() if each.result == "problem"] == ["boxes"]
 
 
 @pytest.mark.full
@@ -75,12 +75,12 @@ def test_right_formats_raise_no_warning_in_200_random_runs() -> None:
     for seed in range(200):
         box_format = KNOWN_FORMATS[seed % len(KNOWN_FORMATS)]
         found = examined(box_format, box_format, random.Random(seed))
-        assert not [each for each in found.values() if each.verdict == "problem"], (seed, found)
+        assert not [each for each in found.values() if each.result == "problem"], (seed, found)
 
 
 def test_a_right_model_passes_and_its_cost_is_told() -> None:
     found = examined(GRID, GRID)
-    assert all(each.verdict == "ok" for each in found.values())
+    assert all(each.result == "ok" for each in found.values())
     assert "0.50 s, 100 input and 10 output tokens a sample, 0.12 US dollars for 1,000 samples" in found["cost"].found
 
 
@@ -89,7 +89,7 @@ def test_other_signs_are_named() -> None:
     tagged = examined(GRID, GRID, text="[MUSE]hm, 1 and 2[/MUSE]yes")["thoughts"]
     assert tagged.remedy == "--think-tags '[MUSE],[/MUSE]'"
     assert "--max-new-tokens" in examined(GRID, GRID, finish_reason="length")["length"].remedy
-    assert examined(GRID, GRID, finish_reason="refusal", text="")["refusals"].verdict == "problem"
+    assert examined(GRID, GRID, finish_reason="refusal", text="")["refusals"].result == "problem"
 
 
 def test_a_cut_answer_is_asked_again_in_full_unless_it_repeats_itself() -> None:

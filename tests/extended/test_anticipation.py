@@ -102,7 +102,7 @@ def test_ranks_are_explained(tmp_path: Path) -> None:
     second = answered(TASK, examples[0], '["Close lid", "Open lid"]')
     assert TASK.score(examples[0], second.prediction) == {"top_1": 0.0, "top_5": 1.0}
     rows = TASK.explain(examples[0], second.prediction).rows
-    assert [(row.verdict, row.text) for row in rows] == [
+    assert [(row.kind, row.text) for row in rows] == [
         ("hit", "Open lid: guess 2, 'Open lid'"),
         ("wrong", "'Close lid'"),
     ]

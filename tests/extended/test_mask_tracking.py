@@ -156,7 +156,7 @@ def test_explanations_and_overlays_show_each_object() -> None:
     moved = {(1, 1): block(0, 1), (2, 1): block(6, 6), (3, 1): block(0, 10)}
     example = example_of({1: block(0, 0), 2: block(6, 6), 3: block(0, 10)}, moved, 2)
     prediction = read(json.dumps(entries({(1, 1): block(0, 3), (2, 1): block(6, 6)})), example)
-    rows = [(row.verdict, row.text) for row in TASK.explain(example, prediction).rows]
+    rows = [(row.kind, row.text) for row in TASK.explain(example, prediction).rows]
     assert [(verdict, text[:5]) for verdict, text in rows] == [("hit", "2 cup"), ("miss", "3 cup"), ("wrong", "1 cup")]
     kinds = [(overlay.kind, overlay.image, overlay.label) for overlay in TASK.overlays(example, prediction)]
     assert kinds.count(("given", 0, "1 cup")) == kinds.count(("reference", 1, "1 cup")) == 1

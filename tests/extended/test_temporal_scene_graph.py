@@ -113,6 +113,6 @@ def test_failures_say_what_is_missed_wrong_in_time_said_twice_and_made_up(exampl
     prediction = read(json.dumps(answer), example)
     kinds = Counter(failure.kind for failure in TASK.failures(example, prediction))
     assert kinds == {"wrong_time": 1, "duplicate": 1, "hallucinated": 1, "missed": 2}
-    rows = [(row.verdict, row.text) for row in TASK.explain(example, prediction).rows]
+    rows = [(row.kind, row.text) for row in TASK.explain(example, prediction).rows]
     assert rows[0] == ("hit", "left hand → holds → coffee cup, frames 1 to 2")
     assert Counter(verdict for verdict, _ in rows) == {"hit": 2, "miss": 3, "wrong": 3}

@@ -12,7 +12,7 @@ import pytest
 from barista_bench.data.folder import build
 from barista_bench.errors import DataError
 from barista_bench.generate.audit import audit_sets, choice_sets, generated_sets
-from barista_bench.generate.shortcuts import GUESSERS, LEVEL, TextQuestion, guess, guessable_indices
+from barista_bench.generate.shortcuts import ALPHA, GUESSERS, TextQuestion, guess, guessable_indices
 from barista_bench.reporting.audit_page import audit_page, verdict
 
 WORDS = ("empty", "full", "open", "closed")
@@ -107,7 +107,7 @@ def test_a_shortcut_is_found_in_either_direction_and_removed(guesser: str) -> No
     assert guesses.accuracy == 1.0
     kept = sorted(set(range(len(told))) - set(guessable_indices(told)))
     for name in GUESSERS:
-        assert all(guesses.p_value >= LEVEL for guesses in guess([told[at] for at in kept], name) or ()), name
+        assert all(guesses.p_value >= ALPHA for guesses in guess([told[at] for at in kept], name) or ()), name
 
 
 def test_the_opposite_of_a_guesser_is_tested_too() -> None:
@@ -116,11 +116,11 @@ def test_the_opposite_of_a_guesser_is_tested_too() -> None:
     assert (longest.accuracy, opposite.accuracy) == (0.0, 1.0)
     assert opposite.p_value < 1e-9
     (audit,) = audit_sets({"state": shortest})
-    assert audit.best.p_adjusted < LEVEL
+    assert audit.best.p_adjusted < ALPHA
 
 
 def test_answers_of_half_of_the_videos_that_return_in_the_other_half_are_found() -> None:
     usual = [asked(at % 6, at % 6 // 4) for at in range(60)]
     guesses, _ = guess(usual, "half") or pytest.fail("learned nothing")
-    assert guesses.p_value < LEVEL
+    assert guesses.p_value < ALPHA
     assert guess(usual[:1], "half") is None

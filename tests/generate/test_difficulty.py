@@ -8,7 +8,7 @@ import pytest
 
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, Difficulty, QuestionCandidate, with_choices
-from barista_bench.generate.difficulty import SAME_MOMENT, SAME_OBJECT, parse_levels, with_difficulty
+from barista_bench.generate.difficulty import SAME_MOMENT, SAME_OBJECT, parse_difficulties, with_difficulty
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.statements import AllOf, HasValue, Touches
@@ -64,11 +64,11 @@ def test_a_third_of_the_distractors_is_near_even_where_balance_would_have_others
 
 
 def test_levels_are_a_range_or_one() -> None:
-    assert parse_levels("easy:hard") == ("easy", "medium", "hard")
-    assert parse_levels("medium") == ("medium",)
+    assert parse_difficulties("easy:hard") == ("easy", "medium", "hard")
+    assert parse_difficulties("medium") == ("medium",)
     for wrong in ("hard:easy", "simple", ""):
         with pytest.raises(ConfigError, match="not a range of levels"):
-            parse_levels(wrong)
+            parse_difficulties(wrong)
 
 
 def test_only_levels_that_are_asked_for_are_generated_and_others_counted(small_release: Path, tmp_path: Path) -> None:

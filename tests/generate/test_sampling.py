@@ -22,7 +22,7 @@ from barista_bench.generate.candidates import (
     sample_candidates,
     with_choices,
 )
-from barista_bench.generate.shortcuts import GUESSERS, LEVEL, TextQuestion, guess, guessable_indices
+from barista_bench.generate.shortcuts import ALPHA, GUESSERS, TextQuestion, guess, guessable_indices
 from barista_bench.generate.statements import HasValue, Seen
 from tests.generate.graphs import candidate_of, graph_document, scene_of
 
@@ -176,7 +176,7 @@ def test_guessable_questions_are_left_out_until_nobody_guesses_better_than_chanc
     left_out = set(guessable_indices(mixed))
     kept = [question for at, question in enumerate(mixed) if at not in left_out]
     for guesser in GUESSERS:
-        assert all(guesses.p_value >= LEVEL for guesses in guess(kept, guesser) or ())
+        assert all(guesses.p_value >= ALPHA for guesses in guess(kept, guesser) or ())
     assert not guessable_indices(kept)
     fewer = set(guessable_indices(mixed, ceiling=0.4))
     prior, _ = guess([question for at, question in enumerate(mixed) if at not in fewer], "prior") or pytest.fail(

@@ -66,7 +66,7 @@ def test_a_question_without_a_right_option_is_never_answered_rightly(task: Task,
     assert set(task.score(sample.example, sample.prediction).values()) == {0.0}
     assert task.aggregate([sample])[task.primary] == 0.0
     assert task.reference_answer(sample.example, BOXES) == ""
-    assert "hit" not in {row.verdict for row in task.explain(sample.example, sample.prediction).rows}
+    assert "hit" not in {row.kind for row in task.explain(sample.example, sample.prediction).rows}
 
 
 def test_objects_are_matched_as_sets() -> None:
@@ -100,7 +100,7 @@ def test_a_wording_of_ones_own_may_place_the_images() -> None:
 
 def test_an_explanation_names_right_missed_and_wrong_options() -> None:
     (sample,) = run_of(OBJECTS, ["(A) thing 0\n(C) thing 2\n(K) what"], [[0, 1]])
-    rows = [(row.verdict, row.text) for row in OBJECTS.explain(sample.example, sample.prediction).rows]
+    rows = [(row.kind, row.text) for row in OBJECTS.explain(sample.example, sample.prediction).rows]
     assert rows == [("hit", "A: thing 0"), ("miss", "B: thing 1"), ("wrong", "C: thing 2")]
     kinds = [failure.kind for failure in OBJECTS.failures(sample.example, sample.prediction)]
     assert kinds == ["missed", "wrong_option"]

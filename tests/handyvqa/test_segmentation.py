@@ -248,11 +248,11 @@ def test_explanations_and_failures_go_frame_by_frame() -> None:
     near = rectangle(10, 10, 20, 30)  # a third of it
     prediction = read(said((0, FIRST), (1, near), (2, LAST)), example)
     assert [round(score.j, 2) for _, score, _ in scored_frames(example, prediction)] == [1.0, 0.33, 0.0, 0.0]
-    assert [row.verdict for row in TASK.explain(example, prediction).rows] == ["hit", "miss", "wrong", "wrong"]
+    assert [row.kind for row in TASK.explain(example, prediction).rows] == ["hit", "miss", "wrong", "wrong"]
     kinds = [failure.kind for failure in TASK.failures(example, prediction)]
     assert kinds == ["loose_mask", "hallucinated", "missed"]
     assert [failure.kind for failure in TASK.failures(example, None)] == ["format"]
-    assert all(row.verdict == "miss" for row in TASK.explain(example, None).rows)
+    assert all(row.kind == "miss" for row in TASK.explain(example, None).rows)
 
 
 DAMAGES: list[tuple[str, Callable[[dict[str, Any]], object]]] = [

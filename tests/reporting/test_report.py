@@ -188,7 +188,7 @@ def test_explanations_and_scores_come_through_the_task(page: Page) -> None:
     assert third[0] == [0.5, [0, 0], [missed, wrong]]
     assert third[-1] == [None, [page.index["statuses"].index("not_run")], []]
     first = page.samples[0]
-    assert [(row["verdict"], row["text"]) for row in first["models"][2][0]["rows"]] == [
+    assert [(row["kind"], row["text"]) for row in first["models"][2][0]["rows"]] == [
         ("hit", "apple"),
         ("miss", "pear"),
         ("wrong", "plum"),

@@ -122,11 +122,11 @@ def test_an_explanation_names_hits_misses_and_inventions(write: Write, rooms: Pa
     answer = json.loads(TASK.reference_answer(sink, BoxFormat()))
     answer["implicit_object"] = ["mirror"]
     rows = TASK.explain(sink, read(TASK, answer, sink)).rows
-    assert [row.verdict for row in rows] == ["hit", "miss", "wrong"]
+    assert [row.kind for row in rows] == ["hit", "miss", "wrong"]
     assert "tIoU 1.00, vIoU 1.00" in rows[0].text
     assert "faucet (implicit), 4-8 s, 10-12 s" in rows[1].text
     assert "mirror" in rows[2].text
-    assert [row.verdict for row in TASK.explain(sink, None).rows] == ["miss", "miss"]
+    assert [row.kind for row in TASK.explain(sink, None).rows] == ["miss", "miss"]
 
 
 def test_failures_tell_missed_misplaced_mistimed_repeated_and_invented_objects(write: Write, rooms: Path) -> None:

@@ -150,12 +150,12 @@ def test_failures_say_what_the_set_asks_about(kind: str, scores: dict[str, float
 def test_an_explanation_shows_the_scores_of_the_best_and_of_the_true() -> None:
     sample = scored(example(reference=["a"]), {"b": 4.0, "c": 0.0})
     rows = TASK.explain(sample.example, sample.prediction).rows
-    assert [(row.verdict, row.text) for row in rows] == [
+    assert [(row.kind, row.text) for row in rows] == [
         ("miss", "a [no score]: somebody does a"),
         ("wrong", "b [4]: somebody does b"),
     ]
     (unread,) = TASK.explain(sample.example, None).rows
-    assert unread.verdict == "miss"
+    assert unread.kind == "miss"
 
 
 def test_prior_answers_with_the_commonest_label_of_the_other_videos_of_the_set() -> None:

@@ -46,7 +46,7 @@ from barista_bench.benchmarks.kinds.masks import (
 from barista_bench.benchmarks.parsing import NOTHING_READ, integer
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
-from barista_bench.core.display import Explanation, FailureKind, Overlay, OverlayKind, Verdict
+from barista_bench.core.display import Explanation, FailureKind, Overlay, OverlayKind, RowKind
 from barista_bench.core.example import (
     Evidence,
     Example,
@@ -136,7 +136,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
     answer_note = "JSON: run-length masks by object and frame"
     answered_by_text = False
     layers = ()
-    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "loose_mask"}
+    failure_kinds: ClassVar[Mapping[RowKind, FailureKind]] = {"miss": "missed", "wrong": "loose_mask"}
     inputs_type, target_type, evidence_type = TrackingInputs, TrackMasks, TrackingEvidence
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: TrackingSampling) -> str | None:

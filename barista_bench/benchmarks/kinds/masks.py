@@ -22,7 +22,7 @@ from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
 from barista_bench.benchmarks.parsing import NOTHING_READ, integer, last_array, strip_fence
-from barista_bench.core.display import Explanation, Verdict
+from barista_bench.core.display import Explanation, RowKind
 from barista_bench.core.example import Fields, ParseError, Prediction, TypedFields
 from barista_bench.core.prompt import object_schema
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
@@ -140,11 +140,11 @@ def explain_masks(scores: Iterable[tuple[str, MaskScore, bool]]) -> Explanation:
     Args:
         scores: the name, J and F, and whether the answer has a mask, for each requested mask.
     """
-    rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
+    rows: dict[RowKind, list[str]] = {"hit": [], "miss": [], "wrong": []}
     for name, score, has_mask in scores:
-        verdict: Verdict = "hit" if score.j > FOUND_J else "wrong" if has_mask else "miss"
-        note = " (no mask)" if verdict == "miss" else ""
-        rows[verdict].append(f"{name}: J {score.j:.2f}, F {score.f:.2f}{note}")
+        kind: RowKind = "hit" if score.j > FOUND_J else "wrong" if has_mask else "miss"
+        note = " (no mask)" if kind == "miss" else ""
+        rows[kind].append(f"{name}: J {score.j:.2f}, F {score.f:.2f}{note}")
     return Explanation.of(*rows.values())
 
 

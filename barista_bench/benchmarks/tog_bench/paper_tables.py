@@ -17,7 +17,7 @@ from barista_bench.core.example import Example, Scored
 from barista_bench.core.model_samples import ModelSamples, RepetitionsByModel, mean_of_repetitions, means_of_repetitions
 from barista_bench.tables import Table, Value, chart
 
-LEVELS = ("m_tIoU", "R1@0.3", "R1@0.5", "R1@0.7", "m_vIoU", "AP@0.3", "AP@0.5", "AP@0.7")
+SCORES = ("m_tIoU", "R1@0.3", "R1@0.5", "R1@0.7", "m_vIoU", "AP@0.3", "AP@0.5", "AP@0.7")
 """Temporal measures, then spatial measures, in the order of the paper's tables 1, 2 and 8."""
 SWEEP = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 CATEGORIES = 40
@@ -69,7 +69,7 @@ Columns: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 def _levels(prefix: str, *first: str) -> Columns:
-    return {name: (name,) for name in (*first, *(f"{prefix}{level}" for level in LEVELS))}
+    return {name: (name,) for name in (*first, *(f"{prefix}{score}" for score in SCORES))}
 
 
 _BY_KIND: Columns = {

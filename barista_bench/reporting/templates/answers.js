@@ -6,7 +6,7 @@ import { STATUS, short, words } from "./words.js";
 
 /** @import { Answer, NameAndValue, Side, TaskEntry } from "./shapes.d.ts" */
 
-const VERDICT = { hit: ["✓", "correct"], miss: ["○", "missed"], wrong: ["✗", "wrong"] };
+const MARK_OF_KIND = { hit: ["✓", "correct"], miss: ["○", "missed"], wrong: ["✗", "wrong"] };
 
 /**
  * A text that can be unfolded. An empty text gives no element.
@@ -29,11 +29,11 @@ export function pairList(title, list) {
 /** @param {Answer["rows"]} rows */
 function explanation(rows) {
   if (!rows?.length) return [];
-  const items = rows.map(({ verdict, text: reason }) => {
-    const [mark, word] = VERDICT[verdict];
+  const items = rows.map(({ kind, text: reason }) => {
+    const [mark, word] = MARK_OF_KIND[kind];
     return node(
       "li",
-      { class: verdict },
+      { class: kind },
       text("span", mark, { class: "mark", "aria-hidden": "true" }),
       text("span", word, { class: "word" }),
       text("span", reason),

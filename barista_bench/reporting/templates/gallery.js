@@ -7,7 +7,7 @@ import { selectedSamples, shownPlaces } from "./filters.js";
 import { chip, statusLegend } from "./status_marks.js";
 import { counted, short, words } from "./words.js";
 
-/** @import { Answer, Details, TaskBlock, TaskEntry, Verdict } from "./shapes.d.ts" */
+/** @import { Answer, Details, RowKind, TaskBlock, TaskEntry } from "./shapes.d.ts" */
 
 const TILE = { width: 300, height: 338 };
 const MOST_CHIPS = 8;
@@ -34,8 +34,8 @@ const excerpt = (content) => (content.length > MOST_LETTERS ? `${content.slice(0
  */
 function verdictLines(answer) {
   if (!answer) return [["answer", "not run"]];
-  /** @param {Verdict} verdict */
-  const texts = (verdict) => answer.rows.filter((row) => row.verdict === verdict).map((row) => row.text);
+  /** @param {RowKind} kind */
+  const texts = (kind) => answer.rows.filter((row) => row.kind === kind).map((row) => row.text);
   const [wrong, missed, right] = [texts("wrong"), texts("miss"), texts("hit")].map((list) => list.join("; "));
   const said = answer.text && !/^\s*[[{]/.test(answer.text) ? answer.text.trim() : "";
   /** @type {[name: string, content: string][]} */

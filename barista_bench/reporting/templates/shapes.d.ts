@@ -175,7 +175,7 @@ export interface Answer {
   reasoning: string;
   scores: (number | null)[];
   facts: NameAndValue[];
-  rows: { verdict: Verdict; text: string }[];
+  rows: { kind: RowKind; text: string }[];
   parsed?: string;
   boxes?: DrawnBox[];
   verdicts?: NameAndValue[];
@@ -185,7 +185,7 @@ export interface Answer {
   aided?: NameAndValue[];
 }
 
-export type Verdict = "hit" | "miss" | "wrong";
+export type RowKind = "hit" | "miss" | "wrong";
 
 /** A model in a side-by-side view, with the answers of all its runs and the shown answer. */
 export interface Side {

@@ -68,11 +68,11 @@ export interface GivenAnswer {
   status: string;
   text: string;
   is_json: boolean;
-  rows: Verdicts;
+  rows: ExplainedRows;
 }
 
 /** In a task's words. */
-export type Verdicts = ["hit" | "miss" | "wrong", string][];
+export type ExplainedRows = ["hit" | "miss" | "wrong", string][];
 
 export interface AskingReads {
   "/api/rating": NextRating;

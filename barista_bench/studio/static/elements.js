@@ -109,11 +109,11 @@ export const countedList = (title, items, otherwise = "") => [
     : node("p", { class: "nothing" }, otherwise),
 ];
 
-const VERDICTS = { hit: "right", miss: "missing", wrong: "wrong" };
+const WORD_OF_KIND = { hit: "right", miss: "missing", wrong: "wrong" };
 
-/** What is right, missing and wrong in an answer. @param {import("./asking_shapes.d.ts").Verdicts} rows */
-export const verdictList = (rows) =>
-  node("ul", {}, ...rows.map(([verdict, row]) => node("li", {}, node("b", {}, `${VERDICTS[verdict]}: `), row)));
+/** What is right, missing and wrong in an answer. @param {import("./asking_shapes.d.ts").ExplainedRows} rows */
+export const explainedList = (rows) =>
+  node("ul", {}, ...rows.map(([kind, row]) => node("li", {}, node("b", {}, `${WORD_OF_KIND[kind]}: `), row)));
 
 /**
  * An empty canvas of a size in pixels, and its context.

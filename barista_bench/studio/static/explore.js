@@ -1,6 +1,6 @@
 // A video of a release: the graph of each frame, what holds when, what is asked about a moment.
 import { diagram } from "./diagram.js";
-import { button, countedList, form, node, verdictList } from "./elements.js";
+import { button, countedList, explainedList, form, node } from "./elements.js";
 import { frameAt } from "./frame_source.js";
 import { address, graphPlayer, spanText } from "./graph_player.js";
 import { colour } from "./masks.js";
@@ -190,7 +190,7 @@ function answerOf({ model, status, text, is_json: isJson, rows, repetitions }) {
     node("h4", {}, model),
     note ? node("p", { class: "note" }, note) : null,
     isJson ? null : node("p", { class: "asked-text" }, text),
-    rows.length ? verdictList(rows) : null,
+    rows.length ? explainedList(rows) : null,
     isJson ? node("details", {}, node("summary", {}, "raw answer"), node("p", { class: "asked-text" }, text)) : null,
   );
 }

@@ -1,6 +1,6 @@
 // A participant's way through a study: what is asked, practice with the right answers, what counts, thanks.
 import { questionElement } from "./answer.js";
-import { button, node, svgNode, verdictList } from "./elements.js";
+import { button, explainedList, node, svgNode } from "./elements.js";
 import { ask, send } from "./server.js";
 import { part, reasonOf, say } from "./status.js";
 import { counted, words } from "./words.js";
@@ -126,7 +126,7 @@ function showFeedback(answers, sheets, { right, text, rows, boxes }, next) {
   const marked = boxes.length ? [node("p", {}, "The right answer is outlined in blue on the picture.")] : [];
   const onwards = button("next", () => show(next), { class: "primary" });
   const panel = node("section", { class: "feedback" }, node("h3", {}, "The right answer"), ...choice, ...example);
-  panel.append(...marked, verdictList(rows), node("p", { class: "controls" }, onwards));
+  panel.append(...marked, explainedList(rows), node("p", { class: "controls" }, onwards));
   answers.after(panel);
   onwards.focus();
   say("practice: the right answer is shown");

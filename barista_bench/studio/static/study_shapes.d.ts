@@ -1,7 +1,7 @@
 /** What a study's server answers. */
 
 import type { PutQuestion } from "./answer.js";
-import type { Verdicts } from "./asking_shapes.d.ts";
+import type { ExplainedRows } from "./asking_shapes.d.ts";
 
 /** How far a participant is; `lost` questions could not be shown. */
 export interface StudyState {
@@ -28,7 +28,7 @@ export interface Block {
 export interface Feedback {
   right: string[];
   text: string;
-  rows: Verdicts;
+  rows: ExplainedRows;
   boxes: { image: number; box: [number, number, number, number]; label: string }[];
 }
 

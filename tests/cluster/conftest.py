@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.ray_nodes import LocalCluster
-from tests.runs.conftest import dataset, linked_dataset  # noqa: F401  (fixtures)
+from tests.runs.conftest import linked_dataset  # noqa: F401  (a fixture)
 
 
 @pytest.fixture(scope="session")

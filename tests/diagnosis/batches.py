@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtr, stdtrit
 
-from barista_bench.core.resampling import DIFFERENCE, LEVEL, SCORE, Bounds
+from barista_bench.core.resampling import CONFIDENCE, DIFFERENCE, SCORE, Bounds
 from barista_bench.diagnosis.estimates import (
     Estimate,
     Estimates,
@@ -110,8 +110,8 @@ def estimates_of_rows(values: np.ndarray, bounds: Bounds) -> list[Estimate]:
     errors = np.sqrt((units[:, 0] - 1) / units[:, 0] * (np.where(has, others - means, 0) ** 2).sum(axis=1))
     plain = ~np.isnan(values[:, : 1 + videos]).any(axis=1) & (units[:, 0] > 1) & (errors > NO_ERROR * span)
     fraction, error, free = np.clip((point - least) / span, 0, 1)[plain], errors[plain] / span, units[plain, 0] - 1
-    tail = (1 - LEVEL) / 2
-    trials = fraction * (1 - fraction) / error**2 * (ndtri(1 - tail) / stdtrit(free, (1 + LEVEL) / 2)) ** 2
+    tail = (1 - CONFIDENCE) / 2
+    trials = fraction * (1 - fraction) / error**2 * (ndtri(1 - tail) / stdtrit(free, (1 + CONFIDENCE) / 2)) ** 2
     hits, misses = trials * fraction, trials * (1 - fraction)
     low = np.where(hits > 0, betaincinv(np.maximum(hits, NO_ERROR), misses + 1, tail), 0)
     high = np.where(misses > 0, betaincinv(hits + 1, np.maximum(misses, NO_ERROR), 1 - tail), 1)

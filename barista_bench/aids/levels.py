@@ -113,21 +113,8 @@ def _states(scene: QuestionScene) -> Iterator[Fact]:
 
 def relation_fact(row: RelationRow, span: Span) -> Fact:
     """Return a relation as a fact."""
-    return Fact((row.source, row.target), (0, f" {verb(row.value)} ", 1), span, relation_key(row))
-
-
-def relation_key(row: RelationRow) -> tuple[str, str, str]:
-    """Return what a fact about a relation is about."""
-    return row.source_id, row.value, row.target_id
-
-
-def verb(value: str) -> str:
-    """Return a relation's value as a verb.
-
-    >>> verb("contains"), verb("next to")
-    ('contains', 'is next to')
-    """
-    return value if value.split(" ")[0].endswith("s") else f"is {value}"
+    verb = row.value if row.value.split(" ")[0].endswith("s") else f"is {row.value}"
+    return Fact((row.source, row.target), (0, f" {verb} ", 1), span, (row.source_id, row.value, row.target_id))
 
 
 def _relations(scene: QuestionScene) -> Iterator[Fact]:
@@ -161,11 +148,7 @@ def _other_frames(scene: QuestionScene, needed: Sequence[Fact], _: Finder) -> li
 
 
 def zoom_into(scene: QuestionScene, boxes: Callable[[int], Iterable[Box]]) -> list[Fact]:
-    """Return the parts of the end frames around boxes, or none if the parts are too many or too large.
-
-    Args:
-        boxes: maps a frame to the boxes to show.
-    """
+    """Return the parts around the `boxes` of each end frame, or none if the parts are too many or too large."""
     width, height = scene.video.size
     parts = [_part(frame, widened(box, _MARGIN, (width, height))) for frame in scene.ends for box in boxes(frame)]
     largest = _LARGEST_PART * width * height

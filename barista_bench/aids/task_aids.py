@@ -86,11 +86,7 @@ class TaskAids:
         return scene.example if len(scene.example.frames) > 1 else None
 
     def copied_answer(self, example: Example, item: str, boxes: Mapping[str, list[float]]) -> str:
-        """Return the answer of a program that copies one item of an aid, for the laws. Choices and texts need no rule.
-
-        Args:
-            boxes: maps the items of the aid to their boxes.
-        """
+        """Return the answer of a program that copies one item of an aid. Choices and texts need no such rule."""
         raise ConfigError(f"{type(self).__name__} has no `copied_answer`. Fix: write the answer that names one item")
 
 

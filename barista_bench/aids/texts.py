@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-import msgspec
-
 from barista_bench.aids.facts import Fact, FalseFacts, QuestionScene, asked_frames, sort_facts
 from barista_bench.aids.graph_rows import Box, VideoRows, read_graph_rows
 from barista_bench.aids.levels import LEVELS, PICTURES, LevelName, Part
@@ -80,8 +78,7 @@ class AidBook:
     def needed(self, example: Example, level: LevelName) -> list[Fact]:
         key = example.example_id, level
         if key not in self._needed:
-            is_traced = _is_traced(self.task, example)
-            found = self._aids.facts(level, self._scene(example)) if is_traced else ()
+            found = self._aids.facts(level, self._scene(example)) if _is_traced(self.task, example) else ()
             self._needed[key] = list(found) if level in PICTURES else sort_facts(found)
         return self._needed[key]
 
@@ -164,11 +161,6 @@ class AidBook:
 def _is_traced(task: Task, example: Example) -> bool:
     """Return whether the example comes from a known graph: derived by its task, or generated with its evidence."""
     return isinstance(task, GraphTask) or bool(example.evidence.get("graph"))
-
-
-def parts_lines(parts: Mapping[str, Parts]) -> list[bytes]:
-    """Encode the aids of a run as JSON, one line per example. Boxes are in pixels, and no pictures are included."""
-    return [msgspec.json.encode({"example_id": name, "parts": parts[name]}) for name in sorted(parts)]
 
 
 def _line(fact: Fact, renamed: Mapping[str, str], scene: QuestionScene, box_format: BoxFormat | None) -> str:

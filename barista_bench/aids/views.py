@@ -61,10 +61,7 @@ def viewed(
     mirror: Callable[[Example, tuple[int, int]], Example | None],
     reverse: Callable[[QuestionScene], Example | None],
 ) -> Viewed | None:
-    """Return an example in a view, or None if the view would change nothing or cannot be made.
-
-    `mirror` and `reverse` are the task's own rules (`TaskAids`).
-    """
+    """Return an example in a view, or None if the view would change nothing. The task mirrors and reverses it."""
     size = scene.video.size
     if view in ("mirrored", "reversed"):
         transformed = mirror(scene.example, size) if view == "mirrored" else reverse(scene)

@@ -308,7 +308,7 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
         video_ids=sorted(set(units)),
         levels=levels_of(
             estimates,
-            {level: _mean(plain_follows) for level, (_, _, plain_follows) in followed.items()},
+            {level: math.nan if np.isnan(p).all() else float(np.nanmean(p)) for level, (_, _, p) in followed.items()},
             {level: sum(level in each.order for each in complete) for level in levels},
             {level: metrics[f"gain {level}"] - metrics[f"inert {level}"] for level in levels},
         ),
@@ -316,7 +316,8 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
 
 
 def _path_scores(answers: Answers, levels: tuple[LevelName, ...], units: Sequence[str]) -> PathScores:
-    position = np.array([[_place(each.order, level) for level in levels] for each in answers.planned])
+    orders = [each.order for each in answers.planned]
+    position = np.array([[order.index(level) if level in order else -1 for level in levels] for order in orders])
     steps = range(len(levels) + 1)
 
     def along(variant: Callable[[LevelSet], Condition]) -> Floats:
@@ -325,10 +326,6 @@ def _path_scores(answers: Answers, levels: tuple[LevelName, ...], units: Sequenc
         )
 
     return PathScores(units, levels, position, along(true_aids), along(inert_aids))
-
-
-def _place(order: Sequence[LevelName], level: LevelName) -> int:
-    return order.index(level) if level in order else -1
 
 
 def _game_metrics(
@@ -375,10 +372,6 @@ def _measure_followed(task: Task, book: AidBook, answers: Answers, level: LevelN
         rows.append((parts[0], parts[1], parts[2]))
     follows, kept, plain = np.array(rows).T
     return follows, kept, plain
-
-
-def _mean(values: Floats) -> float:
-    return float(np.nanmean(values)) if not np.isnan(values).all() else math.nan
 
 
 def _count_unreadable(samples: Sequence[ScoredSample]) -> dict[str, int]:

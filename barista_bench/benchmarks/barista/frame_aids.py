@@ -9,7 +9,7 @@ from typing import Final
 
 from barista_bench.aids.facts import Fact, FalseFacts, QuestionScene, exchange_names, object_names
 from barista_bench.aids.graph_rows import BoxRow
-from barista_bench.aids.levels import LevelName, relation_fact, relation_key, state_fact, verb, zoom_into
+from barista_bench.aids.levels import LevelName, relation_fact, state_fact, zoom_into
 from barista_bench.aids.task_aids import TaskAids
 from barista_bench.benchmarks.barista.relation_answers import RelationInputs
 from barista_bench.benchmarks.kinds.box_answers import reference_box
@@ -172,10 +172,7 @@ class ReferringAids(TaskAids):
 
 
 def _relations_of_object(scene: QuestionScene) -> Iterator[Fact]:
-    """Yield the described object's relations without its name.
-
-    At another moment, yield the relations of other objects.
-    """
+    """Yield the described object's relations without its name. At another moment, yield those of other objects."""
     (frame,) = scene.frames
     described, is_shown = evidence_objects(scene.example)[0], scene.is_shown
     for row in scene.video.relations:
@@ -183,6 +180,6 @@ def _relations_of_object(scene: QuestionScene) -> Iterator[Fact]:
             continue
         if is_shown == (described in (row.source_id, row.target_id)):
             of_source = row.source_id == described or not is_shown
-            name, link = THE_OBJECT if is_shown else ANOTHER_OBJECT, f" {verb(row.value)} "
-            parts = (name, link, 0) if of_source else (0, link, name)
-            yield Fact((row.target if of_source else row.source,), parts, (frame, frame + 1), relation_key(row))
+            name, fact = THE_OBJECT if is_shown else ANOTHER_OBJECT, relation_fact(row, (frame, frame + 1))
+            parts = (name, fact.parts[1], 0) if of_source else (0, fact.parts[1], name)
+            yield fact._replace(names=(row.target if of_source else row.source,), parts=parts)

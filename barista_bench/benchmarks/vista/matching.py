@@ -75,8 +75,8 @@ _KINDS: dict[str, FailureKind] = {
 """Maps a theme to the way in which its wrong descriptions differ. Other themes mix several differences."""
 
 
+# videos of the release's other levels are joined from clips, so their times are not those of the graph
 _AIDS = TaskAids(given=("objects",), views=(), suits=lambda example: example.metadata.get("level") == 1)
-"""Other levels of this benchmark have videos joined from clips, whose times are not those of the graph."""
 
 
 class Matching(ReleaseTask[EvenSampling]):

@@ -77,7 +77,7 @@ class EvidenceMaker:
 
     def __init__(self, scene: Scene, words: EgocotWords) -> None:
         self.scene = scene
-        self.view = ShownScene(scene, words)
+        self.clip = ShownScene(scene, words)
         self._number = {item.id: number for number, item in enumerate(scene.video.objects, start=1)}
 
     def evidence(self, item: Item) -> dict[str, Json]:
@@ -103,7 +103,7 @@ class EvidenceMaker:
     def sightings(self, targets: Sequence[str], frames: Sequence[int]) -> dict[str, Json]:
         """Return the evidence that the tracks give: targets, and their boxes on the frames."""
         boxes = list(self._target_boxes(targets, frames))
-        times: list[Json] = [self.view.time(frame) for frame in sorted(frames)]
+        times: list[Json] = [self.clip.time(frame) for frame in sorted(frames)]
         return {
             "target_objects": [{"distinct_id": self._number[i], "label": self._name(i)} for i in targets],
             "timestamps": times,
@@ -154,7 +154,7 @@ class EvidenceMaker:
     def _state_fact(self, object_id: str, kind: str, value: str, frame: int) -> StatedFact:
         spans = [span for span in self.scene.values_of(object_id, kind) if span.value == value]
         start, end = _extent(spans, frame)
-        name, state = self._name(object_id), self.view.words.state(value, self.scene.things[object_id].category)
+        name, state = self._name(object_id), self.clip.words.state(value, self.scene.things[object_id].category)
         atom = HasValue(object_id, kind, value, frame)
         return StatedFact(name, "is", state, frame, start, end, f"the {name} is {state}", atom)
 
@@ -164,7 +164,7 @@ class EvidenceMaker:
 
     def _action_fact(self, name: str, frame: int, spans: Sequence[ActionSpan], atom: Statement) -> StatedFact:
         start, end = _extent([span for span in spans if span.name == name], frame)
-        phrase = self.view.phrase(name)
+        phrase = self.clip.phrase(name)
         return StatedFact("operator", "does", phrase, frame, start, end, f"the person {third_person(phrase)}", atom)
 
     def _cause_facts(self, cause: BringsAbout) -> Iterator[StatedFact]:
@@ -176,7 +176,7 @@ class EvidenceMaker:
             if action.name == cause.action:
                 frame = (max(action.start, start) + min(action.end - 1, end)) // 2
                 yield self._action_fact(action.name, frame, [action], Does(action.name, frame))
-        phrase, outcome = self.view.phrase(cause.action), result.removeprefix("the ")
+        phrase, outcome = self.clip.phrase(cause.action), result.removeprefix("the ")
         text = f"the person {third_person(phrase)}, so that {result}"
         yield StatedFact(phrase, "causes", outcome, start, start, end, text, cause)
 
@@ -195,7 +195,7 @@ class EvidenceMaker:
             boxes = self.scene.boxes(frame)
             for object_id in (i for i in objects if i in boxes):
                 corners: list[Json] = [round(side, 1) for side in xywh_to_xyxy(list(boxes[object_id]))]
-                yield {"distinct_id": self._number[object_id], "time": self.view.time(frame), "bbox": corners}
+                yield {"distinct_id": self._number[object_id], "time": self.clip.time(frame), "bbox": corners}
 
     def _contact_relations(self, facts: Sequence[StatedFact]) -> list[Json]:
         return _distinct(
@@ -203,7 +203,7 @@ class EvidenceMaker:
                 "subject_name": fact.subject,
                 "predicate": value,
                 "object_name": fact.object,
-                "time": [self.view.time(start), self.view.time(end - 1)],
+                "time": [self.clip.time(start), self.clip.time(end - 1)],
             }
             for fact in facts
             if isinstance(fact.atom, Touches)
@@ -219,7 +219,7 @@ class EvidenceMaker:
             "subject_name": fact.subject,
             "predicate": fact.predicate,
             "object_name": fact.object,
-            "time": [self.view.time(start), self.view.time(end)],
+            "time": [self.clip.time(start), self.clip.time(end)],
             "holds": holds,
             "text": fact.text,
         }
@@ -285,9 +285,9 @@ class EgocotFamily(Family):
         return DISTRACTORS
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        view = ShownScene(scene, self.words)
+        clip = ShownScene(scene, self.words)
         for ask in chain.from_iterable(QUESTIONS.values()):
-            yield from ask(view)
+            yield from ask(clip)
 
     def public_items(self, items: Sequence[Item]) -> dict[str, Item]:
         return {item.id: item for split, _, rows in _splits(items) if split == "dev" for item in rows}

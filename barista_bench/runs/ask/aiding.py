@@ -16,7 +16,7 @@ from PIL import Image, ImageOps
 from barista_bench.aids.levels import PICTURES
 from barista_bench.aids.pictures import draw_picture
 from barista_bench.aids.task_aids import Aid, parse_aids, parse_views
-from barista_bench.aids.texts import VERSION, AidBook, OwnBoxes, Parts, parts_lines
+from barista_bench.aids.texts import VERSION, AidBook, OwnBoxes, Parts
 from barista_bench.aids.views import Viewed, paint
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.kinds.boxes import answered_boxes
@@ -93,7 +93,8 @@ def _aided_task(opened: OpenedTask, aids: Sequence[Aid], model: Model, graph: st
     found = {each.example_id: book.parts(each, aids, model.box_format) for each in _asked(opened)}
     parts = {name: each for name, each in found.items() if each is not None}
     tell = AidInserter(opened.examples, book, parts)
-    return _only(opened, parts, tell, parts_lines(parts), "the video lacks such facts, or the model was not asked them")
+    lines = [msgspec.json.encode({"example_id": name, "parts": parts[name]}) for name in sorted(parts)]
+    return _only(opened, parts, tell, lines, "the video lacks such facts, or the model was not asked them")
 
 
 def _viewed_task(opened: OpenedTask, names: Sequence[str], model: Model, graph: str | None) -> OpenedTask:

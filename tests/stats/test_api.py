@@ -141,7 +141,7 @@ def test_a_plot_of_another_name_is_refused_and_one_of_a_name_is_written_too(scor
     evaluation = Evaluation((scored["fair", "activity"],))
     with pytest.raises(ConfigError, match=r"no figure 'donut'.*Fix: name one of leaderboard_barista"):
         evaluation.plot("donut")
-    evaluation.plot("barista_activity_by_preparation_accuracy", out=tmp_path / "new")
+    evaluation.plot("barista_activity_examples_by_preparation_accuracy", out=tmp_path / "new")
     assert sorted(path.suffix for path in (tmp_path / "new").iterdir()) == [".csv", ".pdf", ".svg", ".tex"]
 
 

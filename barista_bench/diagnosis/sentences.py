@@ -18,6 +18,7 @@ class Guess(NamedTuple):
 
     name: str
     score: float
+    examples: int
 
 
 def finding_sentences(diagnosis: Diagnosis, adjusted: PValues, guess: Guess | None = None) -> list[str]:
@@ -91,8 +92,8 @@ def _missing_sentences(diagnosis: Diagnosis, guess: Guess | None) -> list[str]:
     if d.plain.value is not None:
         what = f"{'It' if found else d.model} misses {format_short(1 - d.plain.value)} of {words(d.task)}"
         what += " by word overlap" if d.by_words else ""
-        others = " on all examples" if d.left_out else ""
-        beside = f"; {guess.name}, which guesses, gets {format_short(guess.score)}{others}" if guess else ""
+        beside = f"; {guess.name}, which guesses, gets {format_short(guess.score)}" if guess else ""
+        beside += f" on all {guess.examples} examples" if guess and guess.examples != d.examples else ""
         found.append(f"{what}: its {words(d.metric)} is {d.plain.in_words}{beside}.")
     return found
 

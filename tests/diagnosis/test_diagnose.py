@@ -1,6 +1,7 @@
 """`diagnose` over ordinary runs: planned, killed, resumed, scored and worded."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -240,6 +241,21 @@ def test_a_diagnosis_belongs_to_the_run_that_has_its_examples(
     assert {"Told: objects", "Answer, told objects", "Answer, told nothing"} <= titles
     page, _ = write_report([*load_results(config.out).runs, run], tmp_path / "page", compare=False)
     assert "Given true object boxes, its micro F1 rises by 1.00" in page.read_text()
+
+
+def test_a_guess_about_more_examples_than_the_diagnosis_is_said_to_be_about_more(
+    config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "load_model", lambda *_: Reader(kitchen_data))
+    diagnose(config)
+    runner.run(kitchen_data, tmp_path / "reader", task="relations", model="reader", repetitions=1)
+    monkeypatch.undo()
+    runner.run(kitchen_data, tmp_path / "prior", task="relations", model="prior", repetitions=1)
+    runs = load_results([config.out, tmp_path / "reader", tmp_path / "prior"]).runs
+    page = write_report(runs, tmp_path / "page", compare=False)[0].read_text()
+    count = runs[-1].results.dataset.examples
+    assert count > LIMIT
+    assert re.search(rf"; prior, which guesses, gets [.\d]+ on all {count} examples\.", page)
 
 
 def test_python_compares_no_plain_run_of_a_diagnosis_beside_the_models_own_run(

@@ -67,7 +67,7 @@ class ComparedMeans(Strict):
 class SameAnswer(Strict):
     """The most frequent answer without aids: `count` of all `answers`.
 
-    `right` is the number of questions for which it is right, or None if questions have no choices.
+    `right` is the number of answers for whose questions it is right, or None if questions have no choices.
     """
 
     text: Line
@@ -83,7 +83,7 @@ class SameAnswer(Strict):
     @property
     def is_favoured(self) -> bool:
         """Whether it is at least half of the answers to questions with choices, and right at most half as often."""
-        is_known = self.right is not None and self.answers >= FEWEST
+        is_known = self.text != "" and self.right is not None and self.answers >= FEWEST
         return is_known and self.count >= self.answers / 2 and 2 * (self.right or 0) <= self.count
 
 
@@ -98,6 +98,7 @@ class Diagnosis(Strict):
         asked: the levels about which the task asks. Empty if it asks for a conclusion.
         left_out: maps each reason to the number of examples that all conditions leave out.
         unreadable: maps each condition and status to the number of answers without a prediction.
+        has_views: whether the task admits views.
         views: each view compared with the plain answers. `own` compares aids with own answers with the true aids.
         causes: maps each example id to the smallest sets of levels that correct its answer. `single_causes` defines
             `false_cause_rate`.
@@ -125,6 +126,7 @@ class Diagnosis(Strict):
     belief: Estimate
     believes_any_text: bool
     levels: dict[LevelName, LevelDiagnosis]
+    has_views: bool = True
     views: list[ComparedMeans] = Field(default_factory=list)
     own: list[ComparedMeans] = Field(default_factory=list)
     causes: dict[str, list[list[LevelName]]] = Field(default_factory=dict)

@@ -301,6 +301,7 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
         text=estimates.text,
         belief=estimates.belief,
         believes_any_text=believes_any_text(estimates),
+        has_views=bool(aids_of(task).views),
         views=compared_views(planned.book, answers),
         own=compared_own(answers),
         causes=dict(found.by_example),

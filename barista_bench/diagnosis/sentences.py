@@ -18,6 +18,7 @@ class Guess(NamedTuple):
 
     name: str
     score: float
+    examples: int
 
 
 def finding_sentences(diagnosis: Diagnosis, adjusted: PValues, guess: Guess | None = None) -> list[str]:
@@ -63,7 +64,7 @@ def headline_sentence(diagnosis: Diagnosis, adjusted: PValues, guess: Guess | No
         found.append(_SHOWS_NO_LEVEL)
     else:
         found += ["No level is a clear cause.", *_level_sentences(d, largest, adjusted)]
-    if not d.views and (d.is_unread or _is_harmed(d)):
+    if d.has_views and not d.views and (d.is_unread or _is_harmed(d)):
         found.append("Next, diagnose with --view all: views add no facts.")
     shown = ("painted over", "must not change, an example's " + words(d.sample_metric) + " clearly")
     return " ".join(
@@ -85,13 +86,14 @@ def _missing_sentences(diagnosis: Diagnosis, guess: Guess | None) -> list[str]:
     d, found = diagnosis, []
     if same := d.same_answer:
         right = "" if same.right is None else f", which is right for {same.right}"
-        given = f"the same answer to {same.count} of {same.answers} questions: “{same.text}”"
-        found.append(f"{d.model} gives {given}{right}.")
+        often = f"{same.count} of {same.answers}"
+        often = f"to {often} questions" if d.repetitions == 1 else f"{often} times"
+        found.append(f"{d.model} gives the same answer {often}: “{same.text}”{right}.")
     if d.plain.value is not None:
         what = f"{'It' if found else d.model} misses {format_short(1 - d.plain.value)} of {words(d.task)}"
         what += " by word overlap" if d.by_words else ""
-        others = " on all examples" if d.left_out else ""
-        beside = f"; {guess.name}, which guesses, gets {format_short(guess.score)}{others}" if guess else ""
+        beside = f"; {guess.name}, which guesses, gets {format_short(guess.score)}" if guess else ""
+        beside += f" on all {guess.examples} examples" if guess and guess.examples != d.examples else ""
         found.append(f"{what}: its {words(d.metric)} is {d.plain.in_words}{beside}.")
     return found
 

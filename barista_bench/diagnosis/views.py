@@ -72,9 +72,9 @@ def same_answer(task: Task, given: Sequence[tuple[Example, str, Prediction | Non
     return same if len(given) > 1 and (same.is_nearly_all or same.is_favoured) else None
 
 
-def _choice_names(choices: Mapping[str, str], labels: Sequence[str]) -> set[str]:
-    """Return the names under which an answer is counted: the labels of its choices, and their texts."""
-    return {", ".join(labels), "; ".join(choices[label] for label in labels)}
+def _choice_names(choices: Mapping[str, str], labels: Sequence[str]) -> list[str]:
+    """Return the names under which an answer is counted: the texts of its choices first, then labels."""
+    return list(dict.fromkeys(("; ".join(choices[label] for label in labels), ", ".join(labels))))
 
 
 def compared_views(book: AidBook, answers: Answers) -> list[ComparedMeans]:

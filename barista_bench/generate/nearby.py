@@ -24,6 +24,12 @@ def uses_near(
     return [use for use in near if side in (None, use.side) and object_id in (None, use.thing.id)]
 
 
+def contacts_at(scene: Scene, side: Side, object_id: str, frame: int) -> set[str]:
+    """Return the contacts of a hand with an object that are recorded on a frame, and not only around a gap."""
+    rows = (row for row in scene.video.relations(frame) if row.type == scene.domain.contact_type)
+    return {row.value for row in rows if row.source.id in scene.hands[side] and row.target.id == object_id}
+
+
 def is_seen_apart(scene: Scene, side: Side, object_id: str, frame: int) -> bool:
     """Return whether a hand and an object are clearly apart in the picture. Recorded contacts do not matter."""
     hand = scene.hand_id(side)

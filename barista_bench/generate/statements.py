@@ -17,6 +17,7 @@ import msgspec
 
 from barista_bench.generate.descriptions import is_told_apart
 from barista_bench.generate.nearby import (
+    contacts_at,
     excludes_action,
     is_going_on,
     is_known_to_touch,
@@ -201,9 +202,7 @@ class Touches(Statement, frozen=True):
                 return None
             is_known = is_known_to_touch(scene, self.side, self.frame)
             return False if is_known and scene.are_apart(hand, self.object, self.frame) else None
-        values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
-        hands, rows = scene.hands[self.side], scene.video.relations(self.frame)
-        values &= {row.value for row in rows if row.source.id in hands and row.target.id == self.object}
+        values = contacts_at(scene, self.side, self.object, self.frame)
         are_seen = scene.is_hand_visible(self.side, self.frame) and scene.is_visible(self.object, self.frame)
         if not values or not are_seen or not lasting_spans(scene, uses, self.frame):
             return None

@@ -98,7 +98,7 @@ def _facts(diagnosis: Diagnosis) -> str:
 def _best_guess(diagnosis: Diagnosis, section: Section) -> Guess | None:
     """Return the best baseline that guesses among the runs of a section, if there is one."""
     guesses = [
-        Guess(words(label), metric.mean)
+        Guess(words(label), metric.mean, run.results.dataset.examples)
         for label, run in section.standing.runs.items()
         if run.results.model.name in GUESSES and (metric := run.results.metrics.get(diagnosis.metric))
     ]

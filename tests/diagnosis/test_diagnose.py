@@ -1,6 +1,7 @@
 """`diagnose` over ordinary runs: planned, killed, resumed, scored and worded."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from barista_bench.cli.commands import app
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.dataset import open_examples
 from barista_bench.diagnosis.conditions import default_design, ids_by_condition, plan
+from barista_bench.diagnosis.estimates import Estimate
 from barista_bench.diagnosis.records import SameAnswer, adjusted_p_values, compared_shares, read_diagnoses
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose, plan_tasks
 from barista_bench.diagnosis.sentences import finding_sentences, headline_sentence
@@ -32,6 +34,7 @@ from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.tables import Table, number_columns, text_columns
 from tests.diagnosis.conftest import Aids
 from tests.diagnosis.reasoners import reason
+from tests.diagnosis.responders import diagnosis_of
 
 LIMIT = 12
 
@@ -89,6 +92,8 @@ def test_a_model_whose_aided_answers_cannot_be_read_is_not_diagnosed(
     (found,) = diagnose(config)
     (adjusted,) = adjusted_p_values([found])
     assert f"{LIMIT} of {LIMIT} answers cannot be read" in headline_sentence(found, adjusted)
+    without_views = found.model_copy(update={"has_views": False})
+    assert ["--view all" in headline_sentence(each, adjusted) for each in (found, without_views)] == [True, False]
     assert not any("does not use" in sentence for sentence in finding_sentences(found, adjusted))
 
 
@@ -125,6 +130,24 @@ def test_an_answer_is_the_same_if_its_text_or_its_letter_is(aids_of: Aids, name:
 def test_a_choice_is_favoured_if_half_of_the_answers_are_it_and_it_is_rarely_right() -> None:
     for count, right, is_favoured in ((7, 3, True), (7, 4, False), (5, 0, False), (7, None, False)):
         assert SameAnswer(text="A", count=count, answers=12, right=right).is_favoured == is_favoured
+    assert not SameAnswer(text="", count=7, answers=12, right=0).is_favoured
+
+
+def test_the_text_of_a_choice_is_named_if_its_letter_is_as_frequent(aids_of: Aids) -> None:
+    task, examples, _ = aids_of("activity")
+    given = [(examples[0], "A", task.parse("ANSWER: A", examples[0].inputs, DEFAULT_BOX_FORMAT))] * 2
+    found = same_answer(task, given)
+    assert found is not None
+    assert found.text == task.choices(examples[0])["A"]
+
+
+@pytest.mark.parametrize(("repetitions", "sentence"), [(1, "to 11 of 12 questions"), (2, "11 of 12 times")])
+def test_repeated_answers_are_not_called_questions(repetitions: int, sentence: str) -> None:
+    unknown = Estimate(value=None)
+    values = {"metric": "f1", "by_words": False, "left_out": {}, "unreadable": {}, "text": unknown, "levels": {}}
+    same = SameAnswer(text="A", count=11, answers=12)
+    found = diagnosis_of(**values, plain=unknown, remainder=unknown, same_answer=same, repetitions=repetitions)
+    assert finding_sentences(found, {}) == [f" gives the same answer {sentence}: \u201cA\u201d."]
 
 
 @pytest.mark.full
@@ -218,6 +241,21 @@ def test_a_diagnosis_belongs_to_the_run_that_has_its_examples(
     assert {"Told: objects", "Answer, told objects", "Answer, told nothing"} <= titles
     page, _ = write_report([*load_results(config.out).runs, run], tmp_path / "page", compare=False)
     assert "Given true object boxes, its micro F1 rises by 1.00" in page.read_text()
+
+
+def test_a_guess_about_more_examples_than_the_diagnosis_is_said_to_be_about_more(
+    config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "load_model", lambda *_: Reader(kitchen_data))
+    diagnose(config)
+    runner.run(kitchen_data, tmp_path / "reader", task="relations", model="reader", repetitions=1)
+    monkeypatch.undo()
+    runner.run(kitchen_data, tmp_path / "prior", task="relations", model="prior", repetitions=1)
+    runs = load_results([config.out, tmp_path / "reader", tmp_path / "prior"]).runs
+    page = write_report(runs, tmp_path / "page", compare=False)[0].read_text()
+    count = runs[-1].results.dataset.examples
+    assert count > LIMIT
+    assert re.search(rf"; prior, which guesses, gets [.\d]+ on all {count} examples\.", page)
 
 
 def test_python_compares_no_plain_run_of_a_diagnosis_beside_the_models_own_run(

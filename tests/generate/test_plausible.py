@@ -13,11 +13,14 @@ from barista_bench.generate.egocot.statements import (
     BringsAbout,
     InPart,
     InStep,
+    NextAction,
     NextState,
     direction_between,
     part_of_frame,
 )
 from barista_bench.generate.generator import families_of, pool_candidates
+from barista_bench.generate.handyvqa.object_questions import _one_per_place
+from barista_bench.generate.handyvqa.statements import HandIsOn, HandsDo
 from barista_bench.generate.nearby import place_words
 from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Located, Seen, Statement, Touches
 from barista_bench.generate.tog_bench.family import ToGBenchFamily
@@ -25,7 +28,7 @@ from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.domain_draft import draft_domain
 from barista_bench.scene_graph.graph_words import survey_words
-from tests.generate.graphs import candidate_of, graph_document, scene_of
+from tests.generate.graphs import candidate_of, graph_document, scene_of, table
 from tests.releases import write_release
 
 MACHINE, SPOUT, BESIDE = (10, 10, 120, 160), (40, 100, 30, 30), (200, 10, 120, 160)
@@ -153,16 +156,29 @@ def test_a_state_a_place_and_a_step_are_asked_once(small_kitchen: Path) -> None:
         assert set(counts.values()) == {1}
 
 
+@pytest.mark.parametrize("again", [[], [("Wipe lid", (45, 55))]])
 @pytest.mark.parametrize(("step", "is_asked"), [((20, 40), False), ((20, 60), True)])
 def test_an_action_that_fills_a_step_is_asked_as_a_step_only(
-    tmp_path: Path, step: tuple[int, int], is_asked: bool
+    tmp_path: Path, step: tuple[int, int], is_asked: bool, again: list[tuple[str, tuple[int, int]]]
 ) -> None:
     objects = {"right": "right hand", "cup": "coffee cup", "lid": "lid"}
-    activities = [("Lift coffee cup", (0, 20)), ("Wipe lid", (20, 40)), ("Touch jar", (60, 100))]
+    activities = [("Lift coffee cup", (0, 20)), ("Wipe lid", (20, 40)), *again, ("Touch jar", (60, 100))]
     content = graph_document(objects, activities=activities, steps=[("Clean lid", step)])
     asked = EgocotFamily(load_domain()).candidates(scene_of(tmp_path, content))
     actions = {c.right[0].statement.action for c in asked if c.wording == "egocot/PR action"}
     assert ("Wipe lid" in actions) is is_asked
+
+
+def test_a_segment_without_a_name_is_no_answer_and_hides_the_next_one(tmp_path: Path) -> None:
+    objects = {"right": "right hand", "cup": "coffee cup", "lid": "lid"}
+    rows = [("Lift coffee cup", (0, 30)), (" ", (30, 50)), ("Open lid", (50, 100))]
+    scene = scene_of(tmp_path, graph_document(objects, activities=rows, steps=rows))
+    asked = list(EgocotFamily(load_domain()).candidates(scene))
+    statements = [choice.statement for candidate in asked for choice in (*candidate.right, *candidate.distractors)]
+    assert {row.action for row in statements if isinstance(row, NextAction)} == {"Lift coffee cup", "Open lid"}
+    assert {row.step for row in statements if isinstance(row, InStep)} == {"Lift coffee cup", "Open lid"}
+    assert not [candidate for candidate in asked if candidate.wording == "egocot/PR passage"]
+    assert NextAction("Open lid", 20, 60).truth(scene) is not True
 
 
 def test_an_action_may_be_in_progress_while_the_state_that_it_makes_lasts(tmp_path: Path) -> None:
@@ -176,9 +192,13 @@ def test_an_action_may_be_in_progress_while_the_state_that_it_makes_lasts(tmp_pa
 
 def test_a_touch_is_not_claimed_in_a_gap_of_its_record(tmp_path: Path) -> None:
     contacts = [("right", "human_actions", "holds", "cup", span) for span in ((10, 40), (43, 80))]
-    content = graph_document({"right": "right hand", "cup": "coffee cup"}, relations=contacts)
-    scene = scene_of(tmp_path, content)
-    assert [Touches("right", "cup", frame).truth(scene) for frame in (30, 41, 60)] == [True, None, True]
+    objects, boxes = {"right": "right hand", "cup": "coffee cup"}, {"right": (100, 20, 40, 40)}
+    scene = scene_of(tmp_path, graph_document(objects, relations=contacts, boxes=boxes))
+    frames = (30, 41, 60)
+    truths = [Touches("right", "cup", frame).truth(scene) for frame in frames]
+    assert truths == [HandIsOn("right", "cup", None, frame, frames).truth(scene) for frame in frames]
+    assert truths == [True, None, True]
+    assert [HandsDo(None, None, frame, frames).truth(scene) for frame in frames] == [False, None, False]
 
 
 def test_a_thing_that_the_edge_cuts_has_no_direction_along_an_edge(tmp_path: Path) -> None:
@@ -207,6 +227,15 @@ def test_two_wrong_places_are_not_at_one_object(small_kitchen: Path) -> None:
         assert len(others) == len(set(others))
         checked += len(others) > 1
     assert checked
+
+
+def test_an_excluded_place_is_chosen_before_another_place_at_the_same_object(tmp_path: Path) -> None:
+    things = {"cup": "coffee cup", "tray": "tray", "jar": "jar"}
+    scene = table(tmp_path, things, places=[("cup", "on", "tray", 0, 120), ("cup", "on", "jar", 0, 120)])
+    places = ("on", "jar"), ("on", "tray"), ("under", "tray")
+    jar, on, under = (Choice(" ".join(place), Located("cup", *place, 50)) for place in places)
+    assert [choice.statement.truth(scene) for choice in (jar, on, under)] == [True, True, False]
+    assert _one_per_place(scene, [on, under], jar) == [under]
 
 
 def test_two_wrong_actions_never_say_the_same(tmp_path: Path) -> None:

@@ -163,6 +163,15 @@ def test_a_lid_that_is_put_on_a_jar_and_taken_off_is_a_set_of_interaction(tmp_pa
     assert [Unjoined("lid", "attached to", "jar", frame).truth(scene) for frame in (30, 100)] == [False, True]
 
 
+def test_a_place_that_the_domain_does_not_know_is_no_set(tmp_path: Path) -> None:
+    things = {"right": "right hand", "cup": "coffee cup", "lid": "lid"}
+    places, activities = [("lid", "orbits", "cup", 0, 90)], [("Open lid", 10, 50)]
+    scene = table(tmp_path, things, contacts=[("right", "holds", "lid", 10, 50)], places=places, activities=activities)
+    asked = {candidate.subtask for candidate in VistaFamily(load_domain()).candidates(scene)}
+    assert asked
+    assert "object_interaction" not in asked
+
+
 def test_a_rendered_version_of_the_same_graph_is_a_second_environment(shuffled: Path, tmp_path: Path) -> None:
     kitchen, (video,) = tmp_path / "kitchen", [KITCHEN.video_id]
     shutil.copytree(shuffled, kitchen)

@@ -172,7 +172,7 @@ def time_of_touch(clip: ShownScene) -> Iterator[QuestionCandidate]:
 
 def moment_of_step(clip: ShownScene) -> Iterator[QuestionCandidate]:
     """PR: the moment at which a step is under way."""
-    for name in dict.fromkeys(step.name for step in clip.scene.steps):
+    for name in dict.fromkeys(step.name for step in clip.steps):
         claim = partial(InStep, name)
         yield from which_moment(clip, "PR moment", {"step": clip.phrase(name)}, claim, step_key(name))
 
@@ -184,23 +184,23 @@ def step_key(name: str) -> str:
 
 def moment_of_action(clip: ShownScene) -> Iterator[QuestionCandidate]:
     """PR: the moment at which an action is in progress. An action that fills a step is the same event as the step."""
-    steps = {(step.start, step.end) for step in clip.scene.steps}
-    actions = [action for action in clip.scene.actions if (action.start, action.end) not in steps]
-    for name in dict.fromkeys(action.name for action in actions):
+    steps = {(step.start, step.end) for step in clip.steps}
+    filling = {action.name for action in clip.actions if (action.start, action.end) in steps}
+    for name in dict.fromkeys(action.name for action in clip.actions if action.name not in filling):
         slots = {"doing": clip.participle_phrase(name)}
         yield from which_moment(clip, "PR action", slots, partial(Does, name), f"when {name}")
 
 
 def moment_before_action(clip: ShownScene) -> Iterator[QuestionCandidate]:
     """NAA: the moment after which an action is the next one that begins."""
-    following = {frame: next((a for a in clip.scene.actions if a.start > frame), None) for frame in clip.frames}
+    following = {frame: next((a for a in clip.actions if a.start > frame), None) for frame in clip.frames}
 
     def claim(name: str, frame: int) -> Statement:
         start = action.start if (action := following[frame]) else frame
         until = next((other for other in clip.frames if other > start + clip.scene.margin), frame)
         return NextAction(name, frame, until)
 
-    for name in dict.fromkeys(action.name for action in clip.scene.actions):
+    for name in dict.fromkeys(action.name for action in clip.actions):
         slots = {"do": clip.phrase(name)}
         for candidate in which_moment(clip, "NAA moment", slots, partial(claim, name), f"before {name}"):
             if action := following[candidate.frames[0]]:

@@ -102,12 +102,17 @@ class Moment(NamedTuple):
 
 
 class ShownScene:
-    """A scene as the benchmark's task shows it. `frames` are spread evenly over the video."""
+    """A scene as the benchmark's task shows it.
+
+    `frames` are spread evenly over the video. `actions` and `steps` are those with a name.
+    """
 
     def __init__(self, scene: Scene, words: EgocotWords) -> None:
         self.scene = scene
         self.words = words
         self.participles: Mapping[str, str] = scene.domain.families.get("handyvqa", {}).get("doing", {})
+        self.actions = [action for action in scene.actions if action.name]
+        self.steps = [step for step in scene.steps if step.name]
         self.frames = evenly_spaced(scene.frame_count, Cot.sampling.frames)
 
     def time(self, frame: int) -> str:
@@ -125,7 +130,7 @@ class ShownScene:
     def moments(self) -> Iterator[Moment]:
         """Yield each shown moment with its time, and each action that occurs only once, with its shown frames."""
         yield from (Moment((frame,), "", {"time": self.time(frame)}) for frame in self.frames)
-        for action in self.scene.actions:
+        for action in self.actions:
             frames = tuple(frame for frame in self.frames if action.start <= frame < action.end)
             only = OnlyDuring(action.name, action.start, action.end)
             if frames and only.truth(self.scene):

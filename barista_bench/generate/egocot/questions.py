@@ -253,7 +253,7 @@ def next_state(clip: ShownScene) -> Iterator[QuestionCandidate]:
 
 def next_action(clip: ShownScene) -> Iterator[QuestionCandidate]:
     """NAA: the next action, which is in progress at the next shown moment."""
-    actions = clip.scene.actions
+    actions = clip.actions
     for frame, until in pairwise(clip.frames):
         following = next((action for action in actions if action.start > frame), None)
         if following is None or following.start > until:
@@ -275,7 +275,7 @@ def next_action(clip: ShownScene) -> Iterator[QuestionCandidate]:
 def _starting_moments(clip: ShownScene, frame: int) -> Iterator[Moment]:
     """Yield a moment by its time, and by the last action that begins before it if no other action has its name."""
     yield Moment((frame,), "", {"time": clip.time(frame)})
-    before = [action for action in clip.scene.actions if action.start <= frame]
+    before = [action for action in clip.actions if action.start <= frame]
     if before and frame < before[-1].end:
         only = OnlyDuring(*before[-1])
         if only.truth(clip.scene):
@@ -322,13 +322,13 @@ def _cause_choice(clip: ShownScene, start: int, end: int, name: str, before: Val
 
 def progress(clip: ShownScene) -> Iterator[QuestionCandidate]:
     """PR: the current step, or the time at which the work passed from one step to the next."""
-    names = dict.fromkeys(step.name for step in clip.scene.steps)
+    names = dict.fromkeys(step.name for step in clip.steps)
     for frame in clip.frames:
-        for name in dict.fromkeys(step.name for step in clip.scene.steps if step.start <= frame < step.end):
+        for name in dict.fromkeys(step.name for step in clip.steps if step.start <= frame < step.end):
             right, *choices = (Choice(sentence(clip.phrase(n)), InStep(n, frame)) for n in (name, *names))
             arguments = "PR step", {"time": clip.time(frame)}, right, choices, [frame]
             yield clip.candidate(*arguments, event=further.step_key(name))
-    for first, second in pairwise(clip.scene.steps):
+    for first, second in (pair for pair in pairwise(clip.scene.steps) if all(step.name for step in pair)):
         slots = {"first": clip.phrase(first.name), "second": clip.phrase(second.name)}
         for row, number in clip.intervals(second.start):
             choices = [

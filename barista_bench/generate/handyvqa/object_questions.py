@@ -162,7 +162,7 @@ class ObjectQuestions:
                 in_both = all(choice.statement.truth(scene) for choice in hands)  # neither reveals the place
                 choices += [] if in_both else hands
                 right = next((choice for choice in choices if choice.statement.truth(scene)), choices[-1])
-                distractors = _one_per_place([choice for choice in choices if choice is not right], right)
+                distractors = _one_per_place(scene, [choice for choice in choices if choice is not right], right)
                 given = (*self.names.conditions((thing.id,), clip, barred, frame), Seen(thing.id, frame))
                 arguments = clip, right, distractors, given, (thing.id,)
                 name = self.names.name(thing.id, clip, barred, frame)
@@ -253,16 +253,16 @@ class ObjectQuestions:
         )
 
 
-def _one_per_place(distractors: Sequence[Choice], right: Choice) -> list[Choice]:
+def _one_per_place(scene: Scene, distractors: Sequence[Choice], right: Choice) -> list[Choice]:
     """Return distractors without several places at one object, which would be wrong together.
 
-    The object of the right place may have several.
+    Excluded places come before undecided ones. The object of the right place may have several.
     """
     kept: dict[object, Choice] = {}
-    for choice in distractors:
+    for choice in sorted(distractors, key=lambda each: each.statement.truth(scene) is not False):
         other = getattr(choice.statement, "other", choice.text)
         kept.setdefault(choice.text if other == getattr(right.statement, "other", None) else other, choice)
-    return list(kept.values())
+    return [choice for choice in distractors if choice in kept.values()]
 
 
 def _other_sequences(words: AttributeWords, first: str, usual_values: Iterable[str]) -> list[tuple[str, ...]]:

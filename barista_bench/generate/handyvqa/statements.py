@@ -183,7 +183,7 @@ class HandIsOn(statements.Statement, frozen=True):
     def recorded_truth(self, scene: Scene) -> statements.Truth:
         near_uses = nearby.uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
         uses, hand = nearby.lasting_spans(scene, near_uses, self.frame), scene.hand_id(self.side)
-        values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
+        values = nearby.contacts_at(scene, self.side, self.object, self.frame)
         is_free = not near_uses and nearby.is_known_to_touch(scene, self.side, self.frame)
         if is_free and hand is not None and _is_elsewhere(scene, self.object, hand, self.frame):
             return False
@@ -249,7 +249,8 @@ class HandsDo(statements.Statement, frozen=True):
         if action is not None:
             return HandIsOn(side, action[1], action[0], self.frame, self.shown).truth(scene)
         if near := nearby.uses_near(scene, self.frame, self.frame + 1, side=side):
-            return False if any(_is_on(scene, use, self.frame) for use in near) else None
+            now = [use for use in near if nearby.contacts_at(scene, side, use.thing.id, self.frame)]
+            return False if any(_is_on(scene, use, self.frame) for use in now) else None
         hand, visible = scene.hand_id(side), scene.is_hand_visible(side, self.frame)
         if not nearby.is_known_to_touch(scene, side, self.frame):
             return None

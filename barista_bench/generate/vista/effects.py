@@ -75,11 +75,11 @@ def _joint_candidates(scene: Scene, clip: ActionClip) -> Iterator[QuestionCandid
     times = Counter(kinds.values())
     pairs = dict.fromkeys((span.thing, span.predicate, span.other) for span in scene.places)
     for thing, predicate, other in pairs:
-        is_joint = places[predicate].belongs and not places[predicate].is_part
-        if not is_joint or thing not in used or times[kinds[other.id]] > 1:
+        known = places.get(predicate)
+        if known is None or not known.belongs or known.is_part or thing not in used or times[kinds[other.id]] > 1:
             continue
         is_joined = is_located(scene, thing.id, predicate, other.id, last)
-        joint, words = (thing.id, predicate, other.id, last), places[predicate].words
+        joint, words = (thing.id, predicate, other.id, last), known.words
         sayings: list[Saying] = [
             ({"thing": kinds[thing.id], "joined": joined, "other": kinds[other.id]}, statement)
             for joined, statement in ((words, Located(*joint)), (f"not {words}", Unjoined(*joint)))

@@ -147,6 +147,12 @@ def huge_header():
     return gzip.compress(info.tobuf(tarfile.USTAR_FORMAT) + bytes(1024))
 
 
+def negative_size(kind):
+    info = tarfile.TarInfo("x")
+    info.type, info.size = kind, -tarfile.BLOCKSIZE  # the next member would be this one again
+    return packed("tar", GOOD.items())[: 4 * tarfile.BLOCKSIZE] + info.tobuf(tarfile.GNU_FORMAT) + bytes(1024)
+
+
 def lying():
     whole = packed("zip", [("v1/video.mp4", bytes(1 << 20))])
     return whole.replace(struct.pack("<L", 1 << 20), struct.pack("<L", 100))
@@ -156,6 +162,8 @@ HOSTILE = {
     "encrypted": (encrypted(), "cannot be unpacked"),
     "wrong size": (lying(), "cannot be unpacked"),
     "huge header": (huge_header(), "a header claims"),
+    "negative size": (negative_size(tarfile.REGTYPE), "a header claims a negative size"),
+    "sparse, negative size": (negative_size(tarfile.GNUTYPE_SPARSE), "a header claims a negative size"),
 }
 
 
@@ -182,6 +190,17 @@ def test_a_bomb_is_refused_before_it_goes_off(tmp_path, kind, name, monkeypatch)
     archive = make(tmp_path, kind, [(name, bytes(20 << 20))])
     with pytest.raises(SourceError, match="above 200 to 1"):
         unpack(archive, tmp_path)
+    assert_nothing_written(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [b"Z", tarfile.GNUTYPE_SPARSE, tarfile.GNUTYPE_LONGNAME])
+def test_what_is_no_file_counts_in_the_ratio(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(archives, "_RATIO_FREE_BYTES", 1 << 20)
+    info = tarfile.TarInfo("x")
+    info.type, info.size = kind, 8 << 20
+    body = info.tobuf(tarfile.GNU_FORMAT) + b"a" * info.size + packed("tar", GOOD.items())
+    with pytest.raises(SourceError, match=r"member '.{1,300}' is refused: .*above 200 to 1"):
+        unpack(archive_of(gzip.compress(body), tmp_path), tmp_path)
     assert_nothing_written(tmp_path)
 
 

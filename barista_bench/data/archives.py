@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import os
 import re
 import shutil
 import stat
@@ -35,6 +36,8 @@ _SUFFIX = re.compile(r"\.(zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
 _MAX_HEADER_BYTES = 16 << 20
 # Below this size, a ratio says nothing: an empty mask repeated over a short video compresses very well.
 _RATIO_FREE_BYTES = 256 << 20
+_SHOWN = 300
+"""Number of characters of a member's name in messages. A name may have millions."""
 MAX_RATIO = 200.0
 """Maximum ratio of unpacked to packed bytes in one archive."""
 _DAMAGED = (
@@ -44,10 +47,12 @@ _DAMAGED = (
 
 
 class _Member(NamedTuple):
-    """A plain file of an archive."""
-
     name: str
+    is_file: bool
+    """Whether the member is a plain file: no folder, link, device or sparse file."""
     size: int
+    unpacked_bytes: int
+    """Number of bytes of the unpacked archive up to the end of the member."""
     open: Callable[[], IO[bytes] | None]
 
 
@@ -94,15 +99,14 @@ def unpack_release(archive: Path, target: Path, *, name: str) -> None:
 
 
 def _unpack_members(members: Generator[_Member, None, None], folder: Path, archive: str, packed_bytes: int) -> None:
-    unpacked_bytes, written_files, ignored = 0, set[str](), list[str]()
+    written_files, ignored_count, first_ignored = set[str](), 0, ""
     for member in members:
-        unpacked_bytes += member.size
-        if unpacked_bytes > max(_RATIO_FREE_BYTES, MAX_RATIO * packed_bytes):
-            reason = f"the archive's {packed_bytes} bytes unpack to {unpacked_bytes} or more, above {MAX_RATIO:g} to 1"
-            raise _refusal(archive, member, reason)
+        if member.unpacked_bytes > max(_RATIO_FREE_BYTES, MAX_RATIO * packed_bytes):
+            ratio = f"unpack to {member.unpacked_bytes} or more, above {MAX_RATIO:g} to 1"
+            raise _refusal(archive, member, f"the archive's {packed_bytes} bytes {ratio}")
         *folders, file_name = [part for part in member.name.split("/") if part not in ("", ".")] or [""]
-        if file_name not in (ANNOTATION_FILE, VIDEO_FILE):
-            ignored.append(member.name)
+        if not member.is_file or file_name not in (ANNOTATION_FILE, VIDEO_FILE):
+            ignored_count, first_ignored = ignored_count + 1, first_ignored or member.name[:_SHOWN]
             continue
         video_id = folders[-1] if folders else archive_stem(archive)
         problem = name_problem(video_id)  # an archive called `...zip` has the stem `..`
@@ -114,9 +118,9 @@ def _unpack_members(members: Generator[_Member, None, None], folder: Path, archi
             raise _refusal(archive, member, f"the archive holds {file_name} of the video {video_id!r} twice")
         written_files.add(key)
         _write(member, folder / video_id / file_name, archive)
-    if ignored:
+    if ignored_count:
         log.info(
-            "%s: left %d members packed that a release does not need, such as %s", archive, len(ignored), ignored[0]
+            "%s: left %d members packed that a release does not need, such as %s", archive, ignored_count, first_ignored
         )
 
 
@@ -128,18 +132,22 @@ def _write(member: _Member, path: Path, archive: str) -> None:
     path.parent.mkdir(exist_ok=True)
     with cast(IO[bytes], member.open()) as packed, path.open("xb") as plain:
         shutil.copyfileobj(packed, plain)
+        plain.flush()
+        os.fsync(plain.fileno())  # a folder with its final name is complete, also after a loss of power
 
 
 def _refusal(archive: str, member: _Member, reason: str, remedy: str = "") -> SourceError:
     remedy = remedy or "if you trust the archive, unpack it yourself and give the folder as the source"
-    return SourceError(f"{archive}: member {member.name!r} is refused: {reason}. Fix: {remedy}")
+    return SourceError(f"{archive}: member {member.name[:_SHOWN]!r} is refused: {reason}. Fix: {remedy}")
 
 
 def _zip_members(archive: Path) -> Generator[_Member, None, None]:
+    unpacked_bytes = 0
     with zipfile.ZipFile(archive) as package:
         for info in package.infolist():
-            if not info.is_dir() and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG):
-                yield _Member(info.filename, info.file_size, partial(package.open, info))
+            unpacked_bytes += info.file_size
+            is_file = not info.is_dir() and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
+            yield _Member(info.filename, is_file, info.file_size, unpacked_bytes, partial(package.open, info))
 
 
 class _BoundedReader:
@@ -164,7 +172,10 @@ def _tar_members(archive: Path) -> Generator[_Member, None, None]:
             reader = _BoundedReader(cast(IO[bytes], plain))
             with tarfile.open(fileobj=cast(IO[bytes], reader), mode="r:") as package:
                 for info in package:
-                    if info.isreg() and not info.issparse():
-                        yield _Member(info.name, info.size, partial(package.extractfile, info))
+                    end = package.offset  # of this member's data in the unpacked archive
+                    if end < info.offset_data:  # tarfile would read the same members again and again
+                        raise tarfile.ReadError("a header claims a negative size")
+                    is_file = info.isreg() and not info.issparse()
+                    yield _Member(info.name, is_file, info.size, end, partial(package.extractfile, info))
                     # tarfile remembers every member that it has seen, and an archive may have very many members.
                     package.members.clear()  # type: ignore[attr-defined]

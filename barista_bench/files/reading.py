@@ -256,7 +256,7 @@ def load_yaml(
     if len(document) > MAX_YAML:
         raise error(f"{where}: has {len(document)} bytes, more than {MAX_YAML}. Fix: give the file that is meant")
     try:
-        return yaml.load(document, Loader=_TextLoader if text_only else _PlainLoader)  # noqa: S506  (neither makes objects)
+        return yaml.load(document, Loader=_TextLoader if text_only else PlainLoader)  # noqa: S506  (neither makes objects)
     # Beside YAMLError, PyYAML raises the errors of values that do not fit their tag, such as a date in month 13.
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as raised:
         raise error(f"{where}: is not YAML that is read here ({_cause(raised)}). Fix: {remedy}") from raised
@@ -302,7 +302,7 @@ class _TextLoader(_StrictLoader, _BaseLoader):
         _BaseLoader.__init__(self, stream)
 
 
-class _PlainLoader(_StrictLoader, _SafeLoader):
+class PlainLoader(_StrictLoader, _SafeLoader):
     """A loader that refuses long numbers, since Python needs time quadratic in the number of digits."""
 
     def __init__(self, stream: bytes | str) -> None:
@@ -317,8 +317,8 @@ class _PlainLoader(_StrictLoader, _SafeLoader):
         return self.construct_yaml_int(node) if is_integer else self.construct_yaml_float(node)
 
 
-_PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_number)
-_PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_number)
+PlainLoader.add_constructor("tag:yaml.org,2002:int", PlainLoader.construct_number)
+PlainLoader.add_constructor("tag:yaml.org,2002:float", PlainLoader.construct_number)
 
 
 def _cause(raised: Exception) -> str:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
+import yaml
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
 from barista_bench.errors import DataError
 from barista_bench.files.owned_folders import SUBMISSION, replacing_folder
 from barista_bench.files.paths import confine
+from barista_bench.files.reading import PlainLoader
 from barista_bench.files.text_out import holds_key
 from barista_bench.hub.checks import MAX_FILE, EvalResults, dump_yaml, load_yaml, read_eval_results, read_model_index
 from barista_bench.hub.submission import IndexResult, Submission, as_json, public_judged, public_results
@@ -143,9 +145,20 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
     metadata = load_yaml(header[2], README) if header else None
     if not isinstance(metadata, dict | None):
         raise DataError(f"{README}: its metadata is not a mapping. Fix: write `name: value` between the --- lines")
-    merged = {**(metadata or {}), KEY: _merged_index((metadata or {}).get(KEY), model_name, results)}
+    index = dump_yaml({KEY: _merged_index((metadata or {}).get(KEY), model_name, results)})
+    front = _with_entry(header[2], index) if header and metadata else index
     body = text[header.end() :] if header else f"\n{text}" if text else ""
-    return f"---\n{dump_yaml(merged)}---\n{body}"
+    return f"---\n{front}---\n{body}"
+
+
+def _with_entry(front: str, entry: str) -> str:
+    """Return the metadata with an entry in place of the one of the same name.
+
+    Other values stay as they are written: `language: no` is Norwegian for the Hub, but PyYAML reads it as `false`.
+    """
+    root, added = (cast(yaml.MappingNode, yaml.compose(text, Loader=PlainLoader)) for text in (front, entry))
+    root.value, root.flow_style = list({pair[0].value: pair for pair in root.value + added.value}.values()), False
+    return yaml.serialize(root, Dumper=yaml.SafeDumper, allow_unicode=True, width=1000)
 
 
 def _merged_index(existing: object, model_name: str, results: Sequence[IndexResult]) -> list[dict[str, Any]]:

@@ -116,9 +116,19 @@ def test_our_old_entry_is_replaced_and_everything_else_stays() -> None:
 
 
 @pytest.mark.parametrize(
+    "line", ["language: no", "ratio: 16:9", "version: 1.10", "build: 012", "at: 2026-11-30", "empty:"]
+)
+def test_values_stay_as_they_are_written(line: str) -> None:
+    """PyYAML reads some values in another way than the Hub, such as the language `no` as `false`."""
+    merged = merge_model_index(f"---\n{line}\n---\n", "fruit-8b", [result()])
+    assert merged.startswith(f"---\n{line}\nmodel-index:\n")
+
+
+@pytest.mark.parametrize(
     "card",
     [
         "",
+        "---\nlicense:\tmit\n---\n",
         "# Only text\n",
         "---\nlicense: mit\n---\n# Text\n",
         "---\r\nlicense: mit\r\ntags:\r\n- a\r\n---\r\n# Text\r\n",

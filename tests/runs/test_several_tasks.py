@@ -91,7 +91,9 @@ def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) ->
     assert (estimated.requests, estimated.samples) == (sum(examples.values()), 2 * sum(examples.values()))
     assert estimated.images == sum(examples.values()) + examples["relations"]  # a relations prompt shows two
     assert "nothing was asked" in estimate_text(estimated)
-    for model, images in (("text_only:some/checkpoint", 0), ("first_frame:tiny", sum(examples.values()))):
+    images_of = {"text_only:some/checkpoint": 0, "first_frame:tiny": sum(examples.values())}
+    images_of["checkpoints/served:2"] = estimated.images  # a folder, and not a server's model
+    for model, images in images_of.items():
         assert estimate(config.model_copy(update={"model": model})).images == images
     for model, remedy in (("served", "served:NAME"), ("text_only:orakle", "did you mean oracle")):
         with pytest.raises(ConfigError, match=remedy):

@@ -23,6 +23,7 @@ from barista_bench.runs.ask.aiding import with_aids, write_aids
 from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import (
+    SERVED,
     TaskExamples,
     kind_of,
     load_model,
@@ -299,8 +300,8 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
     by_name = {f"{one.task.benchmark}/{one.task.name}" if has_several else one.task.name: one for one in opened_tasks}
     tasks = {name: len(opened.examples) for name, opened in by_name.items()}
     in_steps = tuple(name for name, opened in by_name.items() if asks_in_steps(opened.task))
-    is_served = "served:" in config.model
     kind = kind_of(config.model)
+    is_served = kind is SERVED
     needs_weights = kind.needs_weights if kind else without_ablations(config.model) not in SCRIPTED
     if needs_weights:  # a model without a checkpoint, under the same ablations, gets as many requests
         refuse_mistyped(without_ablations(config.model))

@@ -125,8 +125,11 @@ def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> boo
     The result is True if the two verbs exclude each other. It is also True if the verbs are equal but have two objects
     that do not belong together (a carton is opened by its lid). The result is False if the verb of `action` is a
     contact (`hold`) and a hand touches an object that the noun could name. Both activities are then in progress. So
-    they are if such an object has a value that lasts as long as the verb's process (`being broken`).
+    they are if such an object has a value that lasts as long as the verb's process (`being broken`). An activity
+    without a name excludes nothing.
     """
+    if not recorded:
+        return False
     verbs, nouns = (verb_of(action), verb_of(recorded)), (noun_of(action), noun_of(recorded))
     touched = [use.thing.noun for use in uses_near(scene, frame, frame + 1)] if is_contact(scene, action) else []
     values = find_overlapping(scene.values, frame - scene.margin, frame + scene.margin + 1)

@@ -1,5 +1,6 @@
 """What people would find silly, or asked twice, is not asked: one test for each rule."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -172,13 +173,19 @@ def test_an_action_that_fills_a_step_is_asked_as_a_step_only(
 def test_a_segment_without_a_name_is_no_answer_and_hides_the_next_one(tmp_path: Path) -> None:
     objects = {"right": "right hand", "cup": "coffee cup", "lid": "lid"}
     rows = [("Lift coffee cup", (0, 30)), (" ", (30, 50)), ("Open lid", (50, 100))]
-    scene = scene_of(tmp_path, graph_document(objects, activities=rows, steps=rows))
-    asked = list(EgocotFamily(load_domain()).candidates(scene))
+    relations = [("right", "human_actions", "holds", "cup", (0, 100))]
+    scene = scene_of(tmp_path, graph_document(objects, relations=relations, activities=rows, steps=rows))
+    _, families = families_of(["egocot", "handyvqa", "vista"], None, "easy:hard")
+    for candidate in (each for family in families.values() for each in family.candidates(scene)):
+        texts = [choice.text for choice in (*candidate.right, *candidate.distractors)]
+        assert not [text for text in texts if re.search(r"\b(ing|s)[.,]", text)]
+    asked = list(families["egocot"].candidates(scene))
     statements = [choice.statement for candidate in asked for choice in (*candidate.right, *candidate.distractors)]
     assert {row.action for row in statements if isinstance(row, NextAction)} == {"Lift coffee cup", "Open lid"}
     assert {row.step for row in statements if isinstance(row, InStep)} == {"Lift coffee cup", "Open lid"}
     assert not [candidate for candidate in asked if candidate.wording == "egocot/PR passage"]
     assert NextAction("Open lid", 20, 60).truth(scene) is not True
+    assert Does("Open lid", 40).truth(scene) is None
 
 
 def test_an_action_may_be_in_progress_while_the_state_that_it_makes_lasts(tmp_path: Path) -> None:

@@ -43,11 +43,12 @@ class Questions(ObjectQuestions):
         """Yield questions about the action at one moment, by the graph's activities. Other times give distractors."""
         scene = self.scene
         texts: dict[str, str] = {}
-        for action in scene.actions:
+        actions = [action for action in scene.actions if action.name]
+        for action in actions:
             verb, noun = verb_and_noun(scene.action_in_words(action.name))
             doing = self.words.doing.get(verb) or participle(spoken_form(verb))
             texts[action.name] = f"The person is {action_phrase(doing, noun)}."
-        for action in scene.actions:
+        for action in actions:
             if halfway := clip_halfway(scene, (action.start + action.end) // 2):
                 clip, frame = halfway
                 names = [action.name]

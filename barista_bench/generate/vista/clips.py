@@ -131,7 +131,9 @@ class Sequences:
         for action in self.scene.actions:
             clip = ActionClip(action.name, max(action.start, end), action.end)
             seconds = (clip.end - clip.start) / self.scene.fps
-            if clip.end - clip.start < self.fewest_frames:
+            if not action.name:
+                reason = "it has no name"
+            elif clip.end - clip.start < self.fewest_frames:
                 reason = f"{TOO_SHORT} {self.fewest_frames} frames of its own"
             elif seconds > lengths.action_max:
                 reason = f"{TOO_LONG} {lengths.action_max:g} s"

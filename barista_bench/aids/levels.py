@@ -4,7 +4,13 @@ Three levels are pictures. `moment` shows the important frames again. `zoom` sho
 numbers the objects of a frame, and gives the same level as `objects`. `zoom` shows where to look. So a task that asks
 for a place does not admit `zoom`, unless the question gives the place.
 
-A new level is a `Level` in `LEVELS`. A task then admits it (`task_aids.py`).
+A new level needs these steps:
+
+1. Add its name to `LevelName`, and its `Level` to `LEVELS`.
+2. If its facts are in a table that is not read yet, read the table in `graph_rows.py`.
+3. Admit it in the tasks that need it (`TaskAids` in `task_aids.py`). If a task needs other facts than the rule in
+   `LEVELS` finds, add the task's rule to `own_facts` of its class. Without such a rule, the rule in `LEVELS` is used.
+4. Describe it in the table of docs/diagnosis.md.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
 
-from barista_bench.aids.facts import Fact, FalseFacts, QuestionScene
+from barista_bench.aids.facts import Fact, FalseFacts, Finder, QuestionScene
 from barista_bench.aids.levels import LEVELS, LevelName
 from barista_bench.aids.views import VIEWS, View, mirror_fields
 from barista_bench.core.example import Example
@@ -23,6 +23,8 @@ from barista_bench.errors import ConfigError
 
 Variant: TypeAlias = Literal["true", "inert", "false", "own"]
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
+FactRules: TypeAlias = Mapping[LevelName, Finder]
+"""Maps levels to the rules that find their facts."""
 
 
 class Aid(NamedTuple):
@@ -42,6 +44,8 @@ class Aid(NamedTuple):
 class TaskAids:
     """What a task says about aids. A task with its own rules derives a class.
 
+    `own_facts` maps levels to the task's own rules. Other levels have the rules of `LEVELS`.
+
     Args:
         given: the levels that a diagnosis gives by default.
         asked: the levels about which the task asks. Empty if it asks for a conclusion.
@@ -49,6 +53,8 @@ class TaskAids:
         views: the admitted views.
         suits: whether aids may be given to an example.
     """
+
+    own_facts: ClassVar[FactRules] = {}
 
     given: tuple[LevelName, ...]
     asked: tuple[LevelName, ...] = ()
@@ -71,7 +77,7 @@ class TaskAids:
 
     def facts(self, level: LevelName, scene: QuestionScene) -> Iterable[Fact]:
         """Return the facts of a level at the frames of a scene, which may be another moment than the question's."""
-        return LEVELS[level].facts(scene)
+        return self.own_facts.get(level, LEVELS[level].facts)(scene)
 
     def false(self, level: LevelName, scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
         """Return the needed facts exchanged, or None if no other answer would follow."""

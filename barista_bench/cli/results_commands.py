@@ -108,9 +108,9 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare models on the same examples by difference with interval, Holm-corrected p-value and effect size."""
-    from barista_bench.diagnosis.records import compared_shares, read_diagnoses
+    from barista_bench.diagnosis.records import compared_shares
     from barista_bench.files.owned_folders import check_output_path
-    from barista_bench.reporting.aided import find_diagnoses
+    from barista_bench.reporting.aided import find_diagnoses, labelled_diagnoses
     from barista_bench.stats import compare_runs, differing_circumstances, run_labels
     from barista_bench.stats.tables import comparison_table
     from barista_bench.tables import Table, to_csv, to_text
@@ -119,7 +119,8 @@ def compare(
         if csv is not None:
             check_output_path(csv)
         with scored_runs(folders, data, root, option, with_stopped=True) as scored:
-            runs, stopped = split_stopped(find_diagnoses(scored)[0])
+            all_runs, diagnosed = find_diagnoses(scored)
+            runs, stopped = split_stopped(all_runs)
             comparisons = compare_runs(runs, permutations=permutations) if len(runs) > 1 or not stopped else ()
             if csv is not None:
                 write_whole(csv, to_csv(Table.of_frame("comparisons", comparison_table(comparisons))))
@@ -137,7 +138,8 @@ def compare(
                 print_result(line)
             for item in comparisons:
                 print_result(comparison_line(item))
-            if (shares := compared_shares(read_diagnoses(folders))).rows:
+            diagnoses = [each for run in runs for each in labelled_diagnoses(run, labels[run.folder], diagnosed)]
+            if (shares := compared_shares(diagnoses)).rows:
                 print_result(*to_text(shares).splitlines())
             for line in circumstances:
                 print_result(f"beside: {line}")

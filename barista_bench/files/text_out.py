@@ -228,16 +228,18 @@ _KINDS = re.compile(r"^([a-z0-9_]+:)+")
 """Prefixes before the name of a model: `text_only:served:`."""
 
 
-def shared_name(model: str) -> str:
-    """Return the name of a model or an encoder for publication. Of a local path, only the last part remains.
+def shared_name(model: str, parts: int = 1) -> str:
+    """Return the name of a model or an encoder for publication. Of a local path, only the last parts remain.
 
     >>> shared_name("text_only:/home/me/checkpoints/qwen"), shared_name("served:org/model")
     ('text_only:qwen', 'served:org/model')
+    >>> shared_name("/home/me/qwen", 2), shared_name("/qwen", 2)
+    ('me/qwen', 'qwen')
     """
     name = _KINDS.sub("", model)
     kinds = model.removesuffix(name)
     is_path = name.startswith(("/", ".", "~")) or os.path.exists(name) or (not kinds and name.count("/") > 1)
-    return kinds + (Path(name).name if is_path else name)
+    return kinds + ("/".join(Path(name).relative_to(Path(name).anchor).parts[-parts:]) if is_path else name)
 
 
 def refuse_credentials(setting: str, value: object) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.diagnosis.conditions import PLAIN
-from barista_bench.diagnosis.records import DIAGNOSIS_FILE, read_diagnoses
+from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, read_diagnoses
 from barista_bench.files.reading import read_json_lines
 from barista_bench.runs.described import AIDS_FILE
 from barista_bench.runs.log_reader import run_records
@@ -61,6 +61,15 @@ def _has_examples(other: ScoredRun, run: ScoredRun) -> bool:
     keys = [(each.task.benchmark, each.task.name, each.results.model.label) for each in (other, run)]
     asked = [{sample.example.example_id for sample in each.samples} for each in (other, run)]
     return keys[0] == keys[1] and asked[0] >= asked[1]
+
+
+def labelled_diagnoses(run: ScoredRun, label: str, diagnosed: Diagnosed) -> list[Diagnosis]:
+    """Return the diagnoses that belong to a run, with the run's label as the name of the model."""
+    return [
+        diagnosis.model_copy(update={"model": label})
+        for diagnosis in read_diagnoses(diagnosed.get(run.folder, ()))
+        if (diagnosis.benchmark, diagnosis.task) == (run.task.benchmark, run.task.name)
+    ]
 
 
 def causes_of(task: str, folders: Sequence[Path]) -> dict[str, tuple[str, ...]]:

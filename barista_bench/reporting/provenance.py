@@ -12,6 +12,7 @@ from barista_bench.core.model_names import describe_model
 from barista_bench.reporting.leaderboard import TaskStanding
 from barista_bench.runs.described import SHORT
 from barista_bench.runs.log.sessions import session_dates
+from barista_bench.runs.score.labels import pathless_name
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Row, Table, number, number_columns, text_columns, words
@@ -143,7 +144,7 @@ def _models(tasks: Sequence[TaskStanding]) -> Table:
         rows.append(
             (
                 *(label, describe_model(results[0].model.name)),
-                _one_of({each.model.label for each in results}, "names"),
+                _one_of({pathless_name(each.model) for each in results}, "names"),
                 _one_of({(each.model.revision or "")[:SHORT] for each in results}, "revisions") or None,
                 sum(each.coverage.scored for each in results),
                 *(_one_of({decoding(each) for each in results}, "ways"), _dates(runs) or None),

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from barista_bench.core.status import Status, status_counts
+from barista_bench.files.text_out import shared_name
 from barista_bench.judging.judged_run import JudgedRun
 from barista_bench.runs.score.costs import COST_NAMES, cost_text
 from barista_bench.runs.score.results import MetricValue, Results, tie_spread
@@ -234,7 +235,7 @@ def provenance_table(models: Sequence[LabelledResults]) -> Table:
 def _facts(results: Results) -> dict[str, Value]:
     model, circumstances = results.model, results.circumstances
     return {
-        "model": model.name,
+        "model": shared_name(model.name),
         "revision": model.revision or None,
         "protocol": results.protocol,
         "wording": results.prompts.wording,

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from barista_bench.aids.levels import LEVELS
 from barista_bench.core.model_names import GUESSES
 from barista_bench.diagnosis.estimates import format_short
-from barista_bench.diagnosis.records import Diagnosis, adjusted_p_values, read_diagnoses
+from barista_bench.diagnosis.records import Diagnosis, adjusted_p_values
 from barista_bench.diagnosis.sentences import Guess, finding_sentences, headline_sentence
-from barista_bench.reporting.aided import Diagnosed
+from barista_bench.reporting.aided import Diagnosed, labelled_diagnoses
 from barista_bench.reporting.report import Section
 from barista_bench.tables import Column, Table, words
 
@@ -51,21 +51,19 @@ class Why(NamedTuple):
 
 
 class PlacedDiagnosis(NamedTuple):
-    """A diagnosis, the section of the run to which it belongs, and the model's label there."""
+    """A diagnosis, and the section of the run to which it belongs."""
 
     diagnosis: Diagnosis
     section: Section
-    label: str
 
 
 def placed_diagnoses(sections: Sequence[Section], diagnosed: Diagnosed) -> list[PlacedDiagnosis]:
     """Read the diagnoses that belong to the runs of the sections."""
     return [
-        PlacedDiagnosis(diagnosis, section, label)
+        PlacedDiagnosis(diagnosis, section)
         for section in sections
         for label, run in section.standing.runs.items()
-        for diagnosis in read_diagnoses(diagnosed.get(run.folder, ()))
-        if (diagnosis.benchmark, diagnosis.task) == section.task_key
+        for diagnosis in labelled_diagnoses(run, label, diagnosed)
     ]
 
 
@@ -76,14 +74,14 @@ def why_it_fails(diagnoses: Sequence[PlacedDiagnosis]) -> tuple[Why, ...]:
         Why(
             benchmark=each.benchmark,
             address=section.address,
-            model=label,
+            model=each.model,
             heading=each.subject,
             facts=_facts(each),
             parts=_parts(each),
             lead=headline_sentence(each, adjusted, _best_guess(each, section)),
             sentences=tuple(finding_sentences(each, adjusted, _best_guess(each, section))),
         )
-        for (each, section, label), adjusted in zip(diagnoses, adjusted_values, strict=True)
+        for (each, section), adjusted in zip(diagnoses, adjusted_values, strict=True)
     )
 
 

@@ -1,5 +1,6 @@
 """Aids: true facts that a question depends on, and their controls."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,24 @@ def test_a_task_of_another_package_only_declares_its_aids(aids_of: Aids, kitchen
     assert "\nRelations between objects:\n- " in str(relation)
     with pytest.raises(ConfigError, match="no `copied_answer`"):
         Own.aids.copied_answer(examples[0], "cup", {})
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_level_for_which_a_task_has_no_rule_gives_the_facts_of_that_level(
+    name: str, aids_of: Aids, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, examples, _ = aids_of(name)
+    monkeypatch.setattr(task, "aids", replace(task.aids, also=("activities",)))
+    book = AidBook.open(task, examples, str(kitchen_data))
+    graph = read_graph_rows(kitchen_data, {example.video_id for example in examples})
+    told = 0
+    for example in examples:
+        if "activities" in task.aids.needed_levels(example):
+            names = {row.name for row in graph[example.video_id].activities}
+            facts = book.needed(example, "activities")
+            assert {fact.words() for fact in facts} <= names, example.example_id
+            told += len(facts)
+    assert told
 
 
 @pytest.mark.parametrize("text", ["boxes", "objects:wrong", "objects,objects:inert"])

@@ -258,6 +258,30 @@ def test_a_guess_about_more_examples_than_the_diagnosis_is_said_to_be_about_more
     assert re.search(rf"; prior, which guesses, gets [.\d]+ on all {count} examples\.", page)
 
 
+def test_a_report_names_models_by_their_labels_and_contains_no_path(
+    config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = Reader(kitchen_data)
+    monkeypatch.setattr(runner, "load_model", lambda *_: reader)
+    for folder in ("you", "me"):
+        reader.identity = ModelIdentity(f"/home/{folder}/llava")
+        diagnose(config.model_copy(update={"out": tmp_path / folder}))
+    runner.run(
+        kitchen_data, tmp_path / "own", task="relations", model="reader", name="ours", repetitions=1, limit=LIMIT
+    )
+    runs = load_results([tmp_path]).runs
+    page, _ = write_report(runs, tmp_path / "page", compare=False, tables=True, figures=True)
+    assert all(f"{label} gives the same answer" in page.read_text() for label in ("ours", "llava"))
+    numbers = (page.parent / "report_figures/why_it_fails.csv").read_text()
+    assert "ours in relations" in numbers
+    assert "llava in relations" in numbers
+    written = [path for path in page.parent.rglob("*") if path.suffix in {".html", ".md", ".csv", ".tex", ".svg"}]
+    assert not [path.name for path in written if "/home/" in path.read_text()]
+    compared = CliRunner().invoke(app, ["compare", str(tmp_path)]).output
+    assert "difference of shares" in compared
+    assert "/home/" not in compared
+
+
 def test_python_compares_no_plain_run_of_a_diagnosis_beside_the_models_own_run(
     config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path
 ) -> None:

@@ -54,8 +54,9 @@ def test_a_model_is_called_as_its_run_says_else_by_the_end_of_its_path_or_withou
 
 
 def test_models_that_would_share_a_short_name_keep_their_own() -> None:
-    names = ["/old/llava", "/new/llava", "kitchen", "predictions:kitchen"]
-    assert list(run_labels([named(name, name) for name in names]).values()) == names
+    names = ["/home/old/llava", "/home/new/llava", "/work/new/llava", "kitchen", "predictions:kitchen"]
+    labels = ["old/llava", "home/new/llava", "work/new/llava", "kitchen", "predictions:kitchen"]
+    assert list(run_labels([named(name, name) for name in names]).values()) == labels
     runs = [named("/old/llava", "a", "Llava"), named("/new/llava", "b")]
     assert list(run_labels(runs).values()) == ["Llava", "llava"]
     twice = [named("a", "cold/fruit", "mine"), named("b", "warm/fruit", "mine")]

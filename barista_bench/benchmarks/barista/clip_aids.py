@@ -6,17 +6,17 @@ Temporal questions are written again from changed facts, or for a mirrored or re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 import numpy as np
 
 from barista_bench.aids.facts import Fact, FalseFacts, QuestionScene, exchange_names, object_names, sort_facts
-from barista_bench.aids.levels import LevelName, relation_fact
-from barista_bench.aids.task_aids import TaskAids
+from barista_bench.aids.levels import LEVELS, LevelName, relation_fact
+from barista_bench.aids.task_aids import FactRules, TaskAids
 from barista_bench.aids.views import swap_sides
 from barista_bench.benchmarks.barista.activity_choices import ActivityInputs
 from barista_bench.benchmarks.barista.change_detection import PART_OF, POSITION, Category, Change
@@ -64,18 +64,21 @@ class ActivityAids(TaskAids):
         return None
 
 
+def _persistent_states(scene: QuestionScene) -> Iterator[Fact]:
+    return (fact for fact in LEVELS["states"].facts(scene) if _is_persistent(scene, fact.about[0]))
+
+
+def _changing_relations(scene: QuestionScene) -> Iterator[Fact]:
+    return _contacts(scene) if _category(scene.example) == "action_transition" else _positions(scene)
+
+
 class TemporalAids(TaskAids):
     """The facts from which the changes of a clip are detected. Only questions from a template are written again."""
 
+    own_facts: ClassVar[FactRules] = {"states": _persistent_states, "relations": _changing_relations}
+
     def needed_levels(self, example: Example) -> tuple[LevelName, ...]:
         return tuple(level for level in self.admitted if level in _NEEDED.get(_category(example), ()))
-
-    def facts(self, level: LevelName, scene: QuestionScene) -> Iterable[Fact]:
-        if level == "states":
-            return (fact for fact in super().facts(level, scene) if _is_persistent(scene, fact.about[0]))
-        if level == "relations":
-            return _contacts(scene) if _category(scene.example) == "action_transition" else _positions(scene)
-        return super().facts(level, scene)
 
     def false(self, level: LevelName, scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
         """Exchange names in the answer with other names of the video."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Final
 
 from barista_bench.aids.facts import Fact, FalseFacts, QuestionScene, exchange_names, object_names
 from barista_bench.aids.graph_rows import BoxRow
 from barista_bench.aids.levels import LevelName, relation_fact, state_fact, zoom_into
-from barista_bench.aids.task_aids import TaskAids
+from barista_bench.aids.task_aids import FactRules, TaskAids
 from barista_bench.benchmarks.barista.relation_answers import RelationInputs
 from barista_bench.benchmarks.kinds.box_answers import reference_box
 from barista_bench.core.boxes import as_xyxy, xywh_to_xyxy
@@ -21,25 +21,29 @@ THE_OBJECT: Final = "the object in the box"
 ANOTHER_OBJECT: Final = "an object outside the box"
 
 
+def _states_of_instances(scene: QuestionScene) -> Iterator[Fact]:
+    (frame,), labels = scene.frames, instance_labels(scene)
+    for state in scene.video.states:
+        if state.object_id in labels and state.span[0] <= frame < state.span[1]:
+            yield state_fact(state, (frame, frame + 1), labels[state.object_id])
+
+
+def _relations_of_instances(scene: QuestionScene) -> Iterator[Fact]:
+    (frame,), labels = scene.frames, instance_labels(scene)
+    for row in scene.video.relations:
+        if {row.source_id, row.target_id} & labels.keys() and scene.spans_in_view(row):
+            names = (labels.get(row.source_id, row.source), labels.get(row.target_id, row.target))
+            yield relation_fact(row, (frame, frame + 1))._replace(names=names)
+
+
 class GroundingAids(TaskAids):
     """States or relations of all objects with the name in the phrase, which are numbered from left to right."""
 
+    own_facts: ClassVar[FactRules] = {"states": _states_of_instances, "relations": _relations_of_instances}
+
     def needed_levels(self, example: Example) -> tuple[LevelName, ...]:
         named = {"states": example.metadata.get("colors"), "relations": example.metadata.get("relation")}
-        return tuple(level for level in self.admitted if named[level])
-
-    def facts(self, level: LevelName, scene: QuestionScene) -> Iterator[Fact]:
-        (frame,), labels = scene.frames, instance_labels(scene)
-        span = (frame, frame + 1)
-        if level == "states":
-            for state in scene.video.states:
-                if state.object_id in labels and state.span[0] <= frame < state.span[1]:
-                    yield state_fact(state, span, labels[state.object_id])
-            return
-        for row in scene.video.relations:
-            if {row.source_id, row.target_id} & labels.keys() and scene.spans_in_view(row):
-                names = (labels.get(row.source_id, row.source), labels.get(row.target_id, row.target))
-                yield relation_fact(row, span)._replace(names=names)
+        return tuple(level for level in self.admitted if named.get(level, True))
 
     def false(self, level: LevelName, scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
         """Give each object of the phrase's category the facts of the next such object."""
@@ -104,19 +108,22 @@ class HandObjectAids(TaskAids):
         return json.dumps([{"hand_boxes": [hand], "object_box": boxes[item], "hand_type": "right"}] if found else [])
 
 
+def _marked_objects(scene: QuestionScene) -> Iterator[Fact]:
+    (frame,) = scene.frames
+    span = (frame, frame + 1)
+    if scene.is_shown:
+        for item in RelationInputs.of(scene.example).objects:
+            box = xywh_to_xyxy(item.bbox)
+            yield Fact((item.category,), (_mark_text(item.mark), 0), span, (item.object_id,), box)
+    else:
+        for number, row in enumerate(scene.boxes(frame), start=1):
+            yield Fact((row.category,), (f"item {number}: ", 0), span, (row.object_id,), row.box)
+
+
 class RelationsAids(TaskAids):
     """The name and box of every mark. Other frames have no marks, so their objects are numbered items."""
 
-    def facts(self, level: LevelName, scene: QuestionScene) -> Iterator[Fact]:
-        (frame,) = scene.frames
-        span = (frame, frame + 1)
-        if scene.is_shown:
-            for item in RelationInputs.of(scene.example).objects:
-                box = xywh_to_xyxy(item.bbox)
-                yield Fact((item.category,), (_mark_text(item.mark), 0), span, (item.object_id,), box)
-        else:
-            for number, row in enumerate(scene.boxes(frame), start=1):
-                yield Fact((row.category,), (f"item {number}: ", 0), span, (row.object_id,), row.box)
+    own_facts: ClassVar[FactRules] = {"objects": _marked_objects}
 
     def false(self, level: LevelName, scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
         """Give each mark with a relation the box of the next such mark. Relations move with the boxes."""
@@ -151,24 +158,8 @@ def _mark_text(mark: int) -> str:
     return f"mark {mark}: "
 
 
-class ReferringAids(TaskAids):
-    """A look into the box, and relations of the object without its name."""
-
-    def facts(self, level: LevelName, scene: QuestionScene) -> Iterable[Fact]:
-        if level == "zoom":
-            return zoom_into(scene, lambda _: [as_xyxy(scene.example.inputs["box"])])  # type: ignore[arg-type]
-        return _relations_of_object(scene)
-
-    def false(self, level: LevelName, scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
-        """Exchange the objects at the other ends of relations, in the facts and in the sentence."""
-        said = {name for fact in needed for name in fact.names if name.lower() not in HANDS}
-        renamed = exchange_names(scene.example, said, object_names(scene) - {scene.example.label})
-        sentence = before = str(scene.example.target["sentence"])
-        for name in sorted(said & renamed.keys(), key=len, reverse=True):
-            sentence = sentence.replace(name, renamed[name])
-        if sentence == before:
-            return None
-        return FalseFacts(needed, renamed, {**scene.example.target, "sentence": sentence})
+def _look_into_box(scene: QuestionScene) -> list[Fact]:
+    return zoom_into(scene, lambda _: [as_xyxy(scene.example.inputs["box"])])  # type: ignore[arg-type]
 
 
 def _relations_of_object(scene: QuestionScene) -> Iterator[Fact]:
@@ -183,3 +174,20 @@ def _relations_of_object(scene: QuestionScene) -> Iterator[Fact]:
             name, fact = THE_OBJECT if is_shown else ANOTHER_OBJECT, relation_fact(row, (frame, frame + 1))
             parts = (name, fact.parts[1], 0) if of_source else (0, fact.parts[1], name)
             yield fact._replace(names=(row.target if of_source else row.source,), parts=parts)
+
+
+class ReferringAids(TaskAids):
+    """A look into the box, and relations of the object without its name."""
+
+    own_facts: ClassVar[FactRules] = {"zoom": _look_into_box, "relations": _relations_of_object}
+
+    def false(self, level: LevelName, scene: QuestionScene, needed: Sequence[Fact]) -> FalseFacts | None:
+        """Exchange the objects at the other ends of relations, in the facts and in the sentence."""
+        said = {name for fact in needed for name in fact.names if name.lower() not in HANDS}
+        renamed = exchange_names(scene.example, said, object_names(scene) - {scene.example.label})
+        sentence = before = str(scene.example.target["sentence"])
+        for name in sorted(said & renamed.keys(), key=len, reverse=True):
+            sentence = sentence.replace(name, renamed[name])
+        if sentence == before:
+            return None
+        return FalseFacts(needed, renamed, {**scene.example.target, "sentence": sentence})

@@ -6,7 +6,8 @@ answers. The rule:
 1. The name of a run is the value of `run --name`. In front of it are the ablations of the model (`text_only:mine`).
 2. Without `--name`, it is the model's own name (`ModelInfo.label`: the value of `--model`, with ` + adapter DIGEST` and
    ` + N shots` if there are any). Of a local path only the last folder is used, and `predictions:` is left out. If two
-   models then have the same name, their full names are used.
+   models then have the same name, they keep `predictions:`, and as many of the last folders as are needed. No name is
+   an absolute path.
 3. If scores are not of the run's own reading, `, read by ...` is added.
 4. If two runs of the same questions have the same name, the folder of the start is added to this name everywhere:
    `name (cold)`. If they still have the same name, they are numbered: `name (cold) (1)`.
@@ -18,7 +19,7 @@ judging model (`judge_labels` of `judging/judged_run.py`). `diagnosis.json` hold
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -151,21 +152,38 @@ def short_name(model: ModelInfo) -> str:
     >>> [short_name(SimpleNamespace(name=name, label=name)) for name in names]
     ['llava', 'text_only:kitchen', 'answers.jsonl', 'served:org/a']
     """
-    return shared_name(model.name).replace(_RECORDED, "") + model.label.removeprefix(model.name)
+    return pathless_name(model).replace(_RECORDED, "")
+
+
+def pathless_name(model: ModelInfo, folders: int = 1) -> str:
+    """Return a model's own name. Of a local path, only the last `folders` folders remain."""
+    return shared_name(model.name, folders) + model.label.removeprefix(model.name)
+
+
+def _longer_name(model: ModelInfo, others: Collection[ModelInfo]) -> str:
+    """Return the name with at least two folders of a local path, and with more if another model has it too."""
+    folders = 2
+    while folders < len(Path(model.name).parts) and pathless_name(model, folders) in {
+        pathless_name(other, folders) for other in others
+    }:
+        folders += 1
+    return pathless_name(model, folders)
 
 
 _RECORDED = "predictions:"
 
 
 def _names(starts: Sequence[Start]) -> dict[Path, str]:
-    """Map each run folder to the given or short name of its model. If two models would share a name, use full names."""
+    """Map each run folder to the given or short name of its model. If two models would share it, use longer names."""
     names = {start.folder: own_name(start.given_name, start.model) for start in starts}
-    models_by_name: dict[str, set[str]] = defaultdict(set)
+    models_by_name: dict[str, dict[str, ModelInfo]] = defaultdict(dict)
     for start in starts:
-        models_by_name[names[start.folder]].add(start.model.label)
+        models_by_name[names[start.folder]][start.model.label] = start.model
     for start in starts:
-        if not start.given_name and len(models_by_name[names[start.folder]]) > 1:
-            names[start.folder] = start.model.label
+        models = models_by_name[names[start.folder]]
+        others = [model for label, model in models.items() if label != start.model.label]
+        if others and not start.given_name:
+            names[start.folder] = _longer_name(start.model, others)
     readings = {start.folder: start.reading for start in starts if start.reading}
     return {
         folder: f"{name}, read by {readings[folder]}" if folder in readings else name for folder, name in names.items()

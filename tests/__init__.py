@@ -16,4 +16,4 @@ USERS_OWN = (
 
 for _name in [name for name in os.environ if name.upper().startswith(USERS_OWN) and name != "HF_HOME"]:
     del os.environ[_name]
-os.environ["HF_TOKEN_PATH"] = os.devnull  # nobody is logged in
+os.environ["HF_TOKEN_PATH"] = os.devnull  # no login exists

@@ -1,4 +1,4 @@
-"""Examples out of scene graphs, and what a task makes of the answers that a test writes for examples."""
+"""Examples from scene graphs, and a task's reading of the answers that a test writes for them."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -45,7 +45,7 @@ def on_frame(examples: Iterable[Example], frame: int) -> dict[str, Example]:
 
 
 def read(task: Task, text: object, asked: Example | Fields, box_format: BoxFormat = DEFAULT_BOX_FORMAT) -> Prediction:
-    """An answer that can be read; one that is not text is written as JSON."""
+    """A readable answer; a value that is not text is written as JSON."""
     inputs = asked.inputs if isinstance(asked, Example) else asked
     parsed = task.parse(text if isinstance(text, str) else json.dumps(text), inputs, box_format)
     assert isinstance(parsed, Prediction), (parsed, text)
@@ -53,7 +53,7 @@ def read(task: Task, text: object, asked: Example | Fields, box_format: BoxForma
 
 
 def answered(task: Task, example: Example, text: str | None, box_format: BoxFormat = DEFAULT_BOX_FORMAT) -> Scored:
-    """The sample of an answer; one that cannot be read counts as none."""
+    """The sample of an answer; an unreadable answer counts as none."""
     parsed = None if text is None else task.parse(text, example.inputs, box_format)
     return Scored(example, parsed if isinstance(parsed, Prediction) else None)
 

@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from barista_bench.models.tiny import train_tokenizer
 
-# Tokens that tokenizers know by a name; processors ask for them, else for those of `_SPECIAL`.
+# Tokens that tokenizers know by a name; processors ask for them, else for the tokens of `_SPECIAL`.
 NAMED_TOKENS = {
     "image_token": "<image>",
     "video_token": "<video>",
@@ -83,7 +83,7 @@ class Family:
 
 @cache
 def tokenizer(image_token: str | None = "<image>") -> PreTrainedTokenizerFast:
-    """It knows every token that a processor asks for; `image_token` is what it calls so, if anything."""
+    """It knows every token that a processor asks for; `image_token` is the name of the image token, if it has one."""
     names = {name: token for name, token in (NAMED_TOKENS | {"image_token": image_token}).items() if token}
     made = train_tokenizer(list(dict.fromkeys(_SPECIAL)), names)
     made.model_max_length, made.unk_token = 4096, "<unk>"
@@ -121,7 +121,7 @@ def _mrope(*sections: int, **others: Any) -> dict[str, Any]:
 
 
 def _qwen(config: Mapping[str, Any], patch_size: int = 16, **others: Any) -> Family:
-    """Qwen's way with images: grids of patches, of which four become a token."""
+    """Qwen's form of images: grids of patches, four of which become one token."""
     size = {"shortest_edge": 4 * (2 * patch_size) ** 2, "longest_edge": 32 * (2 * patch_size) ** 2}
     parts = {"patch_size": patch_size, "merge_size": 2, "temporal_patch_size": 2}
     vision = {"vision_config": {"patch_size": patch_size}}

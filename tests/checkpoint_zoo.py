@@ -28,7 +28,7 @@ from tests.checkpoint_architectures import FAMILIES, NAMED_TOKENS, Family, merge
 TYPES = tuple(MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES)
 _MOST_PARAMETERS = 8_000_000
 
-# Sizes by the names that configurations give them, wherever they stand; of whole numbers alone.
+# Sizes by their names in configurations, at any depth; only whole numbers.
 _NAMES_OF_SIZES = {
     1: "n_group topk_group first_k_dense_replace resampler_depth pretraining_tp",
     2: """num_hidden_layers depth layers n_layers num_layers encoder_layers decoder_layers num_decoder_layers
@@ -55,7 +55,7 @@ _NAMES_OF_SIZES = {
     4096: "max_position_embeddings",
 }
 _SMALL = {name: size for size, names in _NAMES_OF_SIZES.items() for name in names.split()}
-# Made anew of the number of layers, which is another one.
+# Made again from the number of layers, which is another one.
 _OF_LAYERS = frozenset(
     {"layer_types", "mlp_layer_types", "no_rope_layers", "moe_layers", "full_attn_idxs", "indexer_types"}
     | {"kv_source_layers", "layer_rope_theta", "activation_sparsity_pattern", "rope_scaling_layers", "per_layer_config"}
@@ -145,7 +145,7 @@ def _token_ids(folder: Path) -> dict[str, int]:
     named = {name: token_id(token) for name, token in NAMED_TOKENS.items()}
     try:
         processor = load_processor(str(folder), wants_video=False, trust_remote_code=False, revision="main")
-    except (ModelError, *MODEL_ERRORS):  # what the checkpoint is made to show: its processor cannot be had here
+    except (ModelError, *MODEL_ERRORS):  # what the checkpoint demonstrates: its processor is not available here
         processor = None
     for name in list(vars(processor)) if processor else []:
         token = getattr(processor, name)

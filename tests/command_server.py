@@ -1,6 +1,6 @@
-"""Commands of scripts, as children of a process that has imported what they need: a start takes milliseconds.
+"""Commands of scripts, as children of a process that has imported their modules: a start takes milliseconds.
 
-What a start alone shows is shown by tests that start `barista-bench` itself.
+Tests that start `barista-bench` itself cover the behaviour of a start.
 """
 
 import gc

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 settings.register_profile("any machine", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
-# All commands are made of their functions once a process, and not at each call: nine tenths of what a refusal costs.
+# All commands are made of their functions once a process, and not at each call: nine tenths of the cost of a refusal.
 typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 SHARED = Path(os.environ.get("BARISTA_SHARED") or Path(__file__).resolve().parents[2] / "shared").resolve()
 """Test data that is no part of the repository."""
-# Metrics are tested where they stand, as the modules that somebody copies out of the repository.
+# Metrics are tested in their place, as the modules that a user copies out of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "metrics"))
 
 
@@ -68,7 +68,7 @@ _COMPARED = pytest.StashKey[list[tuple[str, str, int]]]()
 
 @pytest.fixture
 def compared(request: pytest.FixtureRequest) -> Iterator[Compared]:
-    """Notes what a test has found equal to the released code's (task, what, how many), for `make fidelity`."""
+    """Records the values that a test found equal to the released code's (task, kind, number), for `make fidelity`."""
     noted: list[tuple[str, str, int]] = []
     yield lambda task, what, count: noted.append((task, what, count))
     request.config.stash.setdefault(_COMPARED, []).extend(noted)
@@ -82,7 +82,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.fixture(scope="session")
 def golden() -> Path:
-    """What the released BARISTA code produced; its README says what each file is. Never part of this repository."""
+    """Outputs of the released BARISTA code; its README describes each file. Never part of this repository."""
     folder = SHARED / "golden" / "barista"
     if not folder.is_dir():
         pytest.skip(f"{folder} is absent: the released code's outputs are not part of this repository")
@@ -90,7 +90,7 @@ def golden() -> Path:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One line on what was skipped, and why."""
+    """One line that lists skipped tests and the reasons."""
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
     if reasons:
@@ -142,9 +142,9 @@ MadeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
-    """Makes a folder for the whole session, in whichever test process is the first to need it; no test changes it.
+    """Makes a folder for the whole session, in the first test process that needs it; no test changes it.
 
-    The call names it by a path of its own, and gives what fills the folder, which is not there yet.
+    A call gives its name as a path, and a function that fills the folder, which does not exist yet.
     """
     base = tmp_path_factory.getbasetemp()
     base = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made_once"
@@ -230,11 +230,11 @@ def generated(small_kitchen: Path, made_once: MadeOnce) -> Callable[[str], Path]
 
 @pytest.fixture(scope="session")
 def source_of(small_kitchen: Path, generated: Callable[[str], Path], made_once: MadeOnce) -> Callable[[str], Path]:
-    """What the sets of a benchmark are built from, small, with examples of every task."""
+    """The small sources of a benchmark's sets, with examples of every task."""
     from tests.vista.made import write_small_release
 
     def source(name: str) -> Path:
-        if name == "vista":  # what is generated for it has one environment, and each is a task
+        if name == "vista":  # the items generated for it have one environment, and each is a task
             return made_once("made/vista", write_small_release)
         return small_kitchen if name in ("barista", "extended") else generated(name)
 

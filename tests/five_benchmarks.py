@@ -49,7 +49,7 @@ def write_data(out: Path) -> None:
 
 
 def run_model(folder: Path, out: Path, name: str, blind_to: Set[str] | None = None) -> list[ScoredRun]:
-    """Runs of a model over all tasks: one of the package, or one that is right but for all about some objects."""
+    """Runs of a model over all tasks: a model of the package, or one that is wrong only about some objects."""
     runs = []
     with pytest.MonkeyPatch.context() as patch:
         for benchmark, tasks in TASKS.items():

@@ -18,7 +18,7 @@ def opened(release: Path) -> SceneGraph:
 
 
 def graph_examples(task: GraphTask, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:
-    """All examples in canonical order (video id, then frame), before shuffling; what was skipped comes first.
+    """All examples in canonical order (video id, then frame), before shuffling; skipped ones come first.
 
     Raises:
         DataError: `sampling.videos` names a video that the graph lacks.

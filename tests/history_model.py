@@ -1,4 +1,4 @@
-"""What the model of a random history knows of runs, and who answers in them."""
+"""The runs that the model of a random history knows, and the models that answer in them."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -25,13 +25,13 @@ OF_SEED = {
 
 @dataclass
 class Run:
-    """What the model of this test knows of a run folder.
+    """The state of a run folder in the model of this test.
 
     Attributes:
         answers: the finished ones that stand undamaged in the logs.
         steps: first answers, likewise, of the two that a sample takes.
-        lasts: second answers that stand in the log of steps beside their first: the next start takes up those whose
-            sample was lost.
+        lasts: second answers in the log of steps beside their first: the next start takes up the ones with a lost
+        sample.
         repeats: of the last start.
         case: the scoring option of the last start.
         metrics: accuracy, by the value of the scoring option, as last scored.
@@ -61,7 +61,7 @@ class Run:
 
     @property
     def read_by(self) -> bool:
-        """The value of the scoring option that reading takes where nobody says one."""
+        """The default of the scoring option."""
         (only, *others) = self.metrics or [self.case]
         return self.case if others or only == self.plain else only
 
@@ -72,7 +72,7 @@ class Run:
 
 
 class Answering:
-    """Answers in two steps, never twice alike. It refuses to be asked what is answered, and dies after `lives`."""
+    """Answers in two steps, each time with another answer. It refuses an answered question, and dies after `lives`."""
 
     box_format = BoxFormat()
     batch_size = 2
@@ -85,7 +85,7 @@ class Answering:
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
         given: list[tuple[dict[Sample, str], Sample, str]] = []
         answers = [[self._answer(request, OF_SEED[seed], given) for seed in request.seeds] for request in requests]
-        for known, sample, text in given:  # whoever dies above has given nothing
+        for known, sample, text in given:  # a process that dies above has answered nothing
             known[sample] = text
             if known is self.known.answers:
                 self.known.lasts[sample] = text

@@ -4,9 +4,9 @@
         sha = hub.commit("org/name", {"v1/video.mp4": b"..."})
         snapshot_download("org/name", repo_type="dataset", revision=sha, endpoint=hub.endpoint)
 
-It answers the info of a repository, the tree of a commit, and files with ETag, commit and byte ranges.
-`requests` records what was asked. Faults can be set per path: `drop_after`, `fail_with`, `stall_after`.
-To serve more of the API, add a method to the handler and a line to `ROUTES`: `tests/hub/standin.py` takes uploads.
+It answers the info of a repository, the tree of a commit, and files with ETag, commit and byte ranges. `requests`
+records the calls. Faults can be set per path: `drop_after`, `fail_with`, `stall_after`. To serve more of the API, add a
+method to the handler and a line to `ROUTES`: `tests/hub/standin.py` takes uploads.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VIDEO = b"not really a video " * 1000
 
 
 def video_bytes(name: str) -> bytes:
-    """What stands for the video of that name."""
+    """Stand-in content for the video of that name."""
     return name.encode() + VIDEO
 
 

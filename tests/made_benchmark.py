@@ -1,7 +1,7 @@
 """A small benchmark for tests: its release is one JSON file of questions, asked in two steps, and it has options.
 
 A question is `{"id", "video", "split", "words": [...], "answer"}`; `video` is a file below the media's root. The model
-first describes, and then, in a conversation of its own, chooses a word.
+first describes, and then, in a new conversation, chooses a word.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a step takes: it runs in a forked process, whose memory the system counts."""
+"""The time and memory of a step: it runs in a forked process, whose memory the system counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEMORY = 6 * 2**30
 
 
 def measured(step: Callable[[], Any]) -> dict[str, Any]:
-    """The outcome of a step, and the MiB that its process held at the most."""
+    """The outcome of a step, and the most MiB that its process held."""
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
@@ -21,7 +21,7 @@ def measured(step: Callable[[], Any]) -> dict[str, Any]:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             outcome = step()
-        except BaseException as error:  # noqa: BLE001  (whatever it is, the test says so)
+        except BaseException as error:  # noqa: BLE001  (the test reports any error)
             outcome = f"{type(error).__name__}: {error}"[:500]
         with os.fdopen(writing, "w") as out:
             json.dump(outcome, out)

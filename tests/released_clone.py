@@ -1,4 +1,4 @@
-"""A stand-in for a clone of the released repository: its layout and kinds of expression, with words of our own."""
+"""A stand-in for a clone of the released repository: its layout and kinds of expression, with our own words."""
 
 import subprocess
 import sys

@@ -105,14 +105,14 @@ def archive_of(body, tmp_path):
 
 
 @pytest.mark.parametrize("body", IGNORED.values(), ids=IGNORED)
-def test_what_is_no_plain_file_of_a_release_reaches_no_disk(tmp_path, body):
+def test_only_plain_files_of_a_release_reach_the_disk(tmp_path, body):
     assert unpack(archive_of(body, tmp_path), tmp_path) == GOOD
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
 @pytest.mark.parametrize("name", ["/tmp/v1/video.mp4", "C:/v1/video.mp4", "../v1/video.mp4", "a/../v1/video.mp4"])
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_a_video_lies_in_a_folder_of_its_own_wherever_its_path_leads(tmp_path, kind, name):
+def test_a_video_is_in_its_own_folder_wherever_its_path_leads(tmp_path, kind, name):
     assert unpack(make(tmp_path, kind, [(name, b"film")]), tmp_path) == {"v1/video.mp4": b"film"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 

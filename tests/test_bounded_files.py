@@ -1,4 +1,4 @@
-"""Files of others are read within bounds, and what is wrong with one is named."""
+"""Files of others are read within bounds, and errors in them are named."""
 
 import json
 from collections.abc import Callable
@@ -37,7 +37,7 @@ READERS: list[Callable[[Path], object]] = [
 
 
 @pytest.mark.parametrize("read", READERS)
-def test_what_is_missing_a_folder_or_too_large_is_named(read: Callable[[Path], object], tmp_path: Path) -> None:
+def test_a_missing_file_a_folder_and_a_file_too_large_are_named(read: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     with pytest.raises(DataError, match=r"list\.json: no list \(No such file.*\)\. Fix: write one$"):
         read(path)
@@ -61,7 +61,7 @@ def test_bytes_that_are_no_utf8_are_named(read: Callable[[Path], object], tmp_pa
 
 
 @pytest.mark.parametrize("text", ["{", "", "[" * 50_000, "1" * 5_000])
-def test_what_is_no_json_is_named(text: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_json_is_named(text: str, tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     path.write_text(text)
     with pytest.raises(DataError, match=r"list\.json: no list \(.+\)\. Fix: write one$"):
@@ -69,7 +69,7 @@ def test_what_is_no_json_is_named(text: str, tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text(st.characters(blacklist_characters="\n", blacklist_categories=["Cs"]), max_size=30)))
-def test_lines_keep_numbers_whatever_becomes_of_others(
+def test_lines_keep_their_numbers_when_others_are_damaged(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]
 ) -> None:
     path = tmp_path_factory.mktemp("lines") / "x.jsonl"

@@ -74,7 +74,7 @@ def test_every_format_is_described_and_written_in_its_order(box_format: BoxForma
 @pytest.mark.parametrize(
     "text", ["", "xyxy", "xxyy/1000", "yxyx/0", "yxyx/0100", "yxyx/-1", "xyxy/1/1", "XYXY/1", " xyxy/1", "xyxy/1\n"]
 )
-def test_what_is_no_box_format_is_refused_in_a_short_message(text: str) -> None:
+def test_a_text_that_is_no_box_format_is_refused_in_a_short_message(text: str) -> None:
     for wrong in (text, text + "x" * 10**6):
         with pytest.raises(ValueError, match="is not a box format: write xyxy, yxyx, xywh") as caught:
             BoxFormat.parse(wrong)
@@ -149,7 +149,8 @@ def test_a_pair_may_be_said_twice_and_an_absurd_value_is_text() -> None:
     assert parse_pairs([f"a={deep}", f"b={long}"]) == {"a": deep, "b": long}
 
 
-# Of a process of its own, which a crash ends alone. Types are new each time, since only the first use of one is unsafe.
+# In a separate process, so that a crash ends only it. Types are new each time, since only the first use of one is
+# unsafe.
 PROGRAM = """
 import sys, threading
 from barista_bench.core.example import TypedFields

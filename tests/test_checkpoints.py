@@ -1,4 +1,5 @@
-"""One way of loading: what the readers are told, and what is said when they fail. Real checkpoints: tests/models."""
+"""One function loads checkpoints: its arguments for the readers, and its messages when they fail. Real checkpoints:
+tests/models."""
 
 import pytest
 
@@ -18,7 +19,7 @@ def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Readers:
-    """Stands for a processor's and a model's `from_pretrained`; keeps what they are told."""
+    """Replaces `from_pretrained` of a processor and a model; keeps the arguments."""
 
     def __init__(self, *missing: str, error: Exception | None = None) -> None:
         self.missing, self.error = set(missing), error

@@ -57,7 +57,7 @@ def names_in(section: str, text: str) -> list[str]:
     return re.findall(r"^  (\S+(?: \S+)?)  ", rows, re.MULTILINE)
 
 
-def test_the_overview_names_each_command_of_one_word_in_the_order_in_which_people_need_it() -> None:
+def test_the_overview_names_each_one_word_command_in_the_order_of_use() -> None:
     shown = invoke(cli.app, ["--help"]).output
     named = {section: names_in(section, shown) for section in SECTIONS}
     assert named["Start here"] == ["demo", "evaluate", "report"]
@@ -99,12 +99,12 @@ def test_a_mistyped_or_old_name_is_refused_with_the_nearest_name(typed: str, nea
     assert f"Did you mean '{nearest}'?" in shown.output
 
 
-def test_every_command_says_what_it_calls() -> None:
+def test_every_command_names_the_function_that_it_calls() -> None:
     assert set(CALLED) == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_flag_is_a_keyword_of_what_the_command_calls(command: str) -> None:
+def test_every_flag_is_a_keyword_of_the_function_that_the_command_calls(command: str) -> None:
     called, of_the_command_alone = CALLED[command]
     keywords = set().union(*(inspect.signature(function).parameters for function in called))
     assert {parameter.name for parameter in COMMANDS[command]} - keywords == set(of_the_command_alone)
@@ -211,7 +211,7 @@ def test_a_folder_that_arrow_cannot_open_in_this_locale_is_warned_of(tmp_path: P
 
 
 @pytest.mark.full
-def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> None:
+def test_a_closed_output_ends_the_command_silently() -> None:
     command = [sys.executable, "-m", "barista_bench.cli", "show", "tasks"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -244,13 +244,13 @@ def test_help_lists_a_setting_under_the_models_that_read_it() -> None:
         ("publish submission", {"Arguments", "Options", "Upload"}),
     ],
 )
-def test_a_command_has_only_sections_of_its_own_settings(command: str, sections: set[str]) -> None:
+def test_a_command_has_only_sections_of_its_settings(command: str, sections: set[str]) -> None:
     shown = invoke(cli.app, [*command.split(), "--help"], terminal_width=200).output
     assert set(re.findall(r"^(\w.*):$", shown, re.MULTILINE)) == sections
 
 
 def test_quiet_and_no_progress_keep_the_bars_of_libraries_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Those of "Loading weights" and of downloads, here and in processes that are started from here."""
+    """The bars of "Loading weights" and of downloads, in this process and in processes that it starts."""
     from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
 
     kitchen = ["import-graph", str(tmp_path), "--out", str(tmp_path / "out"), "--from", "pvsg", "--no-progress"]

@@ -40,7 +40,7 @@ def test_stats_writes_tables_and_plots_and_json_is_equal(small_release: Path, tm
 def test_a_video_that_cannot_be_used_is_named_and_counted_and_costs_no_other(
     tmp_path: Path, datasets_cache: Path, command: str
 ) -> None:
-    """The others are finished; the exit code says that something is missing, as that of `annotate run` does."""
+    """The others are finished; the exit code says that a task is missing, as in `annotate run`."""
     content = document()
     content["video_metadata"][0]["frame_count"] = 10_000_000
     root = write_release(write_release(tmp_path / "root", "good"), "bad", content)
@@ -124,7 +124,7 @@ def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen:
 
 
 @pytest.mark.full
-def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
+def test_quiet_shows_only_errors(small_release: Path, tmp_path: Path) -> None:
     built = ["--source", str(small_release), "--configs", "relations", "--no-cache", "--out", str(tmp_path / "data")]
     asked = ["run", str(tmp_path / "data"), "--limit", "1", "--repetitions", "1"]
     run = [*asked, "--model", "oracle", "--out", str(tmp_path / "runs")]

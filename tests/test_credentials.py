@@ -46,7 +46,7 @@ def test_a_key_is_known_by_how_it_is_written_and_is_no_variable_name(key: str) -
 
 
 @pytest.mark.parametrize("name", ["", "a b", "$KEY", "2KEY", "KEY=1", "pass-word", "a" * 101, "x9" * 12, "é", "K\n"])
-def test_what_is_no_variable_name_is_refused_unseen(name: str) -> None:
+def test_a_value_that_is_no_variable_name_is_refused_unseen(name: str) -> None:
     with pytest.raises(ConfigError, match="not repeated here") as caught:
         check_variable_name("api_key_env", name)
     assert not name or name not in str(caught.value).replace("api_key_env", "")

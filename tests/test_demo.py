@@ -39,7 +39,7 @@ main()
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
-    """A kitchen of one small video with answers of its own: what `oracle` says."""
+    """A kitchen of one small video with its own answers, made by `oracle`."""
     for name, value in SMALL.items():
         monkeypatch.setattr(demo, name, value)
     monkeypatch.setattr(demo, "HASHES", tmp_path / "answers" / "examples.json")
@@ -54,7 +54,9 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
     return hashes
 
 
-def test_a_browser_opens_the_report_unless_none_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_opens_the_report_unless_the_caller_wants_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened: list[str] = []
     monkeypatch.setattr(demo, "demo", lambda out, **_: out / "report.html")
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) is None)
@@ -95,7 +97,7 @@ def test_answers_to_other_examples_are_refused_with_a_remedy(small: dict[str, st
 
 @pytest.mark.full
 @pytest.mark.timeout(900)
-def test_the_recorded_answers_are_what_the_models_answer_today(tmp_path: Path) -> None:
+def test_the_recorded_answers_equal_the_models_answers_today(tmp_path: Path) -> None:
     """The first answers to each task: what changes pixels, prompts, processors or weights changes most of them.
 
     One in ten may differ: in long answers other batches and other processors decide a tie otherwise.

@@ -49,7 +49,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def outcome(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A command that succeeds in a folder, with what it prints."""
+    """A command that succeeds in a folder, with its output."""
     env = {**environment(folder), **variables}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
@@ -81,7 +81,7 @@ def test_the_metric_of_the_page_on_plug_ins_is_installed_and_loaded_by_its_name(
 
 
 def run_scripts(page: str, write_program: Program, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """All scripts of a page in a folder of their own; what they install lies there, too."""
+    """All scripts of a page in one folder; their installations are in it, too."""
     scripts = re.findall(r"```bash\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
     write_program(tmp_path / "bin" / "barista-bench", module="barista_bench.cli")
     write_program(tmp_path / "bin" / "python")
@@ -98,7 +98,7 @@ def run_scripts(page: str, write_program: Program, tmp_path: Path) -> subprocess
 def test_a_release_is_fetched_validated_and_built_by_the_lines_of_the_page(
     small_release: Path, hub: HubStandIn, tmp_path: Path
 ) -> None:
-    """Of a Hub of this machine, which serves data sets alone: the lines of the model are left out."""
+    """A Hub on this machine serves only data sets: the lines of the model are left out."""
     hub.commit("ramblr/BARISTA", {"README.md": b"# card", **content(small_release)})
     text = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
     fetch, use = re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
@@ -187,7 +187,7 @@ def test_every_argument_that_a_docstring_tells_of_is_one() -> None:
             assert {name for several in names for name in several.split(", ")} <= there, (path, node.name)
 
 
-def test_the_trail_of_the_design_leads_to_files_that_define_what_it_names() -> None:
+def test_the_trail_of_the_design_leads_to_files_that_define_its_names() -> None:
     """A name beside a file (`core/boxes.py`: `BoxFormat`, or `Task.frame_times` (`core/task.py`)) is defined there."""
     files = [ROOT / "setup.cfg", *(path for path in (ROOT / "barista_bench").rglob("*") if path.is_file())]
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8").partition("| to change | look in |")[2]

@@ -1,4 +1,4 @@
-"""What a newcomer sees first: the first output, and what the machine has."""
+"""A newcomer's first output, and the equipment of the machine."""
 
 import configparser
 import json
@@ -39,7 +39,7 @@ def test_every_extra_of_users_is_looked_at_by_what_setup_cfg_requires(monkeypatc
     assert (parts["studio"].result, parts["studio"].remedy) == ("ok", None)
 
 
-def test_what_is_missing_names_what_adds_it_and_a_login_is_told_without_its_token(
+def test_a_missing_part_names_its_installation_and_a_login_is_shown_without_its_token(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)

@@ -1,4 +1,4 @@
-"""Tests do not depend on what the user of the machine exports."""
+"""Tests do not depend on the variables that the user of the machine exports."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def _with_exports(*command: str, home: Path) -> subprocess.CompletedProcess[str]:
-    # A run of its own: as a worker of this one it would share a folder with every such run of the machine.
+    # A separate run: as a worker of this one it would share a folder with every such run of the machine.
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
     variables = {**ours, **EXPORTED, "EXPORTED": " ".join(EXPORTED), "HF_HOME": str(home)}
     return subprocess.run(
@@ -46,7 +46,7 @@ def _with_exports(*command: str, home: Path) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_what_a_user_exports_is_gone_before_a_library_reads_it(tmp_path: Path) -> None:
+def test_exported_variables_are_gone_before_a_library_reads_them(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hf_of_a_login")
     done = _with_exports("-c", _PRINT, home=tmp_path)
     assert done.stdout.splitlines() == [
@@ -56,14 +56,14 @@ def test_what_a_user_exports_is_gone_before_a_library_reads_it(tmp_path: Path) -
 
 
 @pytest.mark.full
-def test_tests_that_talk_to_a_stand_in_pass_whatever_is_exported(tmp_path: Path) -> None:
+def test_tests_against_a_stand_in_pass_with_any_exported_variables(tmp_path: Path) -> None:
     files = ("tests/hub/test_pushing.py", "tests/test_archives.py", "tests/test_sources.py", "tests/test_cli.py")
     chosen = ("-p", "no:cacheprovider", "-m", "not full and not integration", "-x")
     done = _with_exports("-m", "pytest", *chosen, *files, home=tmp_path)
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-def test_a_run_ends_with_a_line_on_what_was_skipped_and_why() -> None:
+def test_a_run_ends_with_a_line_of_skipped_tests_and_reasons() -> None:
     skipped = [SimpleNamespace(longrepr=("a.py", 1, f"Skipped: {why}")) for why in ("no data", "no GPU", "no data")]
     lines: list[str] = []
     pytest_terminal_summary(SimpleNamespace(stats={"skipped": skipped}, write_line=lines.append))  # type: ignore[arg-type]

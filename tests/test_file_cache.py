@@ -1,4 +1,4 @@
-"""A file is read anew whenever it may have changed, and else not."""
+"""A file is read again whenever it may have changed, and only then."""
 
 import hashlib
 import os
@@ -46,7 +46,7 @@ def settle(monkeypatch: pytest.MonkeyPatch) -> Settle:
 
 @pytest.fixture
 def next_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Forgets what a process forgets; every file is a large one, and the cache is the test's."""
+    """Clears the caches of the process; every file counts as large, and the cache folder is the test's."""
     monkeypatch.setattr(file_cache, "LARGE", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     hashes._sha256_of.cache_clear()
@@ -107,7 +107,7 @@ def test_the_next_process_knows_the_frames_of_a_large_video_without_reading_it(
         monkeypatch.setattr(index, "build_index", None)
 
 
-def test_a_cache_keeps_what_was_made_last(tmp_path: Path) -> None:
+def test_the_cache_keeps_the_newest_entries(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}.jpg").touch()
         os.utime(tmp_path / f"{number}.jpg", (number, number))
@@ -118,7 +118,7 @@ def test_a_cache_keeps_what_was_made_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\x92\x95\x01\x01\x01\x01\x01\x01", b"\xff"])
-def test_a_cache_that_is_damaged_or_cannot_be_written_costs_time_alone(
+def test_a_damaged_or_read_only_cache_costs_only_time(
     tmp_path: Path, settle: Settle, next_process: Callable[[], None], damage: bytes
 ) -> None:
     path = tmp_path / "video.mp4"

@@ -50,7 +50,7 @@ def data(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=lambda command: " ".join(command[:1] + command[2:4]),
 )
-def test_no_command_writes_in_those_of_another(
+def test_no_command_writes_in_the_folders_of_another(
     data: Path, small_release: Path, command: list[str], inside: str
 ) -> None:
     before = content(data)

@@ -24,7 +24,7 @@ def save(path: Path, index: int, **options: object) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Twelve painted frames `frame_0.png` .. `frame_11.png`, beside what is not a frame."""
+    """Twelve painted frames `frame_0.png` .. `frame_11.png`, beside a file that is no frame."""
     made = tmp_path / "action_0001_frames"
     made.mkdir()
     for index in range(12):
@@ -57,7 +57,7 @@ def test_a_folder_needs_no_backend_and_refuses_unknown_ones_and_indices(folder: 
     assert painted_index(read_frames(folder, [12])[0]) == 1, "a link inside of the folder is a frame"
 
 
-def test_images_come_turned_by_their_exif_and_as_rgb_whatever_their_kind(tmp_path: Path) -> None:
+def test_images_of_every_kind_are_turned_by_their_exif_and_converted_to_rgb(tmp_path: Path) -> None:
     kinds, turned = tmp_path / "kinds", tmp_path / "turned"
     kinds.mkdir()
     turned.mkdir()
@@ -92,7 +92,7 @@ def deep() -> Image.Image:
 
 
 @pytest.mark.parametrize(("spoil", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_frame_is_named_before_it_is_decoded(
+def test_a_file_that_is_no_frame_is_named_before_it_is_decoded(
     folder: Path, spoil: Callable[[Path], object], said: str
 ) -> None:
     spoil(folder / "frame_4.png")

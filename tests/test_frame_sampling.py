@@ -73,7 +73,7 @@ def test_at_rate_takes_the_nearest_frame_to_each_time(clip: VideoFacts, fps: flo
 
 
 @pytest.mark.parametrize("number", [0.0, -1.0, 1e9, float("nan"), float("inf")])
-def test_a_rate_or_a_time_that_is_none_is_refused(number: float) -> None:
+def test_an_invalid_rate_or_time_is_refused(number: float) -> None:
     clip = facts([0.0, 1.0, 1.0, 0.5, 2.0])
     assert at_rate(clip, 1.0) == (0, 1, 4), "times that stand still are not shown twice"
     asked = [lambda: at_rate(clip, number)]

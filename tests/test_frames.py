@@ -64,7 +64,7 @@ def test_rows_columns_batches_and_slices_decode_nothing(linked):
     assert linked.shuffle(seed=0).train_test_split(0.5)["test"][0]["frames"].video == "cfr.mp4"
 
 
-def test_pixels_are_those_of_the_frames_asked_for(linked):
+def test_pixels_equal_the_requested_frames(linked):
     for row, indices in zip(linked, ROWS, strict=True):
         array = row["frames"].array()
         assert (array.dtype, array.shape) == (np.uint8, (len(indices), 96, 192, 3))

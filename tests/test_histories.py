@@ -1,7 +1,7 @@
-"""Random histories of a project: whatever is built, asked, killed, damaged, scored and moved, in whatever order, no
-finished answer is lost, none is asked twice, and no figure changes but by its options and its answers.
+"""Random histories of a project: builds, requests, kills, damage, scoring and moves in any order lose no finished
+answer, ask none twice, and change no figure except by its options and its answers.
 
-A plain model of what was answered, and of what figures that makes, goes along and is compared after every step.
+A plain model tracks the answers and their figures, and every step compares it with the project.
 """
 
 import json
@@ -76,7 +76,7 @@ def rebuild(root: Path, sampling: dict[str, int]) -> None:
 
 
 def evidence(folder: Path) -> dict[str, bytes]:
-    """Logs, figures and what the run says of itself; without locks, empty logs and the torn end of a log."""
+    """Logs, figures and the run's description; without locks, empty logs and the torn end of a log."""
     contents = {name: text for name, text in content(folder).items() if name.endswith((".json", ".jsonl"))}
     contents |= {
         name: contents[name][: contents[name].rfind(b"\n") + 1]
@@ -306,7 +306,7 @@ class History(RuleBasedStateMachine):
 
     @rule(sampling=st.sampled_from([0, 0, 1]), copied=st.sampled_from([True, True, True, True, False]))
     def build_again(self, sampling: int, copied: bool) -> None:
-        """Into the same folder: runs go on with the same set, and refuse another. Copied, it has the same bytes."""
+        """Into the same folder: runs continue with the same set, and refuse another. A copy has the same bytes."""
         if copied:
             shutil.rmtree(self.root / "data/words")
             shutil.copytree(self.pristine.parent / f"sets/{sampling}", self.root / "data/words")

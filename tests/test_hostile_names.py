@@ -23,7 +23,7 @@ MODELS = ["=1+1\x1b[31m\u202ered", "@SUM(1)\n\x9b2Jerror: none"]
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    """Three videos; one has a hostile name, all have hostile categories and values, one a record that is told of."""
+    """Three videos; one has a hostile name, all have hostile categories and values, and one has a reported record."""
     try:
         os.fsencode(VIDEO)
     except UnicodeEncodeError:
@@ -46,7 +46,7 @@ def release(tmp_path: Path) -> Path:
 
 
 def output_of(*arguments: object) -> str:
-    """What a command writes to the terminal, of which every line is printable."""
+    """The terminal output of a command; every line of it is printable."""
     done = CliRunner().invoke(app, list(map(str, arguments)))
     for stream in (done.stdout, done.stderr):
         for line in stream.split("\n"):
@@ -64,7 +64,7 @@ def readable(path: Path) -> str:
 
 
 @pytest.mark.full
-def test_hostile_names_harm_nobody(release: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_hostile_names_do_no_harm(release: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert "\\x1b]0;owned" in output_of("validate", release, QUIET)
     output_of("show", "stats", release, "--out", tmp_path / "stats", "--no-plots", QUIET)
     assert "HYPERLINK" in readable(tmp_path / "stats" / "statistics.md")

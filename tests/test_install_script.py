@@ -47,7 +47,7 @@ class Machine:
         return self.add(f"python{version}", PYTHON.format(version=version, status=status))
 
     def install(self, folder: Path, *packages: str, **variables: str) -> tuple[int, str, list[str]]:
-        """The exit status, what it says, and what was called to do something."""
+        """The exit status, the output, and the programs that were called to change something."""
         self.notes.write_text("")
         done = subprocess.run(
             ["/bin/sh", INSTALL, folder, *packages],
@@ -82,7 +82,7 @@ def test_without_a_python_it_says_what_to_install_and_how_to_name_one(machine: M
     assert re.search(r"Fix: install one .*make run PYTHON=/path/to/python", said)
 
 
-def test_a_python_that_is_named_is_the_only_one_that_is_tried(machine: Machine, tmp_path: Path) -> None:
+def test_only_the_named_python_is_tried(machine: Machine, tmp_path: Path) -> None:
     machine.python("3.13")
     named = machine.python("3.11")
     assert machine.install(tmp_path / "env", "here", PYTHON=str(named))[2][0].startswith("python3.11 -m venv")
@@ -98,7 +98,7 @@ def test_an_environment_that_is_there_keeps_its_python(machine: Machine, tmp_pat
     assert all(line.startswith("python3.11 ") for line in machine.install(tmp_path / "env", "here")[2])
 
 
-def test_the_index_of_torch_is_that_of_nothing_else(machine: Machine, tmp_path: Path) -> None:
+def test_only_torch_uses_the_index_of_torch(machine: Machine, tmp_path: Path) -> None:
     machine.python("3.13")
     _, said, called = machine.install(
         tmp_path / "env", "torch", "--editable", ".[run]", TORCH_INDEX="https://of.torch/cpu"

@@ -1,4 +1,4 @@
-"""Ctrl-C as a terminal sends it, to a command and all of its processes: one line, no traceback, nobody left."""
+"""Ctrl-C as a terminal sends it, to a command and all of its processes: one line, no traceback, no process left."""
 
 import os
 import signal

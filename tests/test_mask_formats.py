@@ -62,7 +62,7 @@ def test_any_mask_comes_back_from_cvat(tmp_path_factory: pytest.TempPathFactory,
     assert round_trip(tracks, tmp_path_factory.mktemp("cvat") / "out", "cvat").masks == tracks.masks
 
 
-def test_davis_draws_the_smaller_object_on_top_and_says_what_it_cuts(tmp_path: Path) -> None:
+def test_davis_draws_the_smaller_object_on_top_and_names_the_cut_objects(tmp_path: Path) -> None:
     lines = write_mask_tracks([scene()], tmp_path / "out", "davis")
     overlap = 2 * 3 + 1  # the handle over the cup; a pixel of the second cup over the first
     assert lines == [f"clip: 3 frames, 3 objects; {overlap} pixels of overlapping objects were cut"]
@@ -257,7 +257,7 @@ def test_tracks_of_a_video_that_is_not_in_the_file_are_named(tmp_path: Path) -> 
     assert "1 annotations are of no video" in str(refused)
 
 
-def test_sampled_frames_of_youtube_vis_are_those_of_the_names(tmp_path: Path) -> None:
+def test_sampled_frames_of_youtube_vis_follow_the_file_names(tmp_path: Path) -> None:
     def sample(content: dict) -> None:
         content["videos"][0].update(file_names=[f"clip/{5 * n:05d}.jpg" for n in range(5)], annotated=None)
 

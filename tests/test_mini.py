@@ -222,7 +222,7 @@ def test_states_change_and_each_thing_has_one_at_a_time(outlines):
     assert changing["coffee cup"] == {"empty", "full"}
 
 
-def test_both_hands_on_one_thing_and_one_hand_alone(outlines):
+def test_both_hands_often_hold_one_thing_and_one_hand_more_often(outlines):
     held = collections.Counter()
     for graph in outlines:
         names, hands = category_names(graph), collections.defaultdict(set)

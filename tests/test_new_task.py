@@ -1,4 +1,4 @@
-"""docs/new_task.md: its task runs as it stands there, from the graph to figures."""
+"""docs/new_task.md: its task runs unchanged, from the graph to figures."""
 
 import re
 import sys

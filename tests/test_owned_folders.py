@@ -1,4 +1,4 @@
-"""Who owns a folder: what is replaced, what stops a command before its first change, and what stays when it fails."""
+"""The owner of a folder: replaced files, refusals before the first change, and files that stay after a failure."""
 
 import errno
 import json
@@ -65,11 +65,11 @@ def test_a_folder_takes_its_place_at_the_end_is_for_everyone_to_read_and_replace
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["new", "run.json"]
 
 
-def test_what_was_written_is_replaced_as_a_whole_and_equal_files_give_equal_lists(report: Path) -> None:
+def test_written_files_are_replaced_as_a_whole_and_equal_files_give_equal_lists(report: Path) -> None:
     write(report.parent / "again", dict(reversed(OLD.items())))
     assert (report.parent / "again" / REPORT.manifest).read_bytes() == (report / REPORT.manifest).read_bytes()
     shutil.rmtree(report.parent / "again")
-    (report / "page.html").unlink()  # what somebody removed does not keep a folder from being replaced
+    (report / "page.html").unlink()  # a removed file does not keep a folder from being replaced
     write(report, NEW)
     assert held(report) == NEW
     assert list(report.parent.iterdir()) == [report]
@@ -110,7 +110,7 @@ def test_files_that_the_command_did_not_write_stop_it(
     assert (report / "tables/one.csv").read_text() == "1"
 
 
-def test_what_comes_in_during_the_work_stops_it_and_is_kept(report: Path) -> None:
+def test_files_that_arrive_during_the_work_stop_it_and_are_kept(report: Path) -> None:
     with pytest.raises(ConfigError, match=r"holds 'late\.txt'"), replacing_folder(report, REPORT):
         (report / "late.txt").write_text("hours of work")
     assert held(report) == OLD | {"late.txt": "hours of work"}
@@ -154,7 +154,7 @@ with replacing_folder(Path(sys.argv[1]), REPORT) as folder:
 
 
 @pytest.mark.parametrize("rename", [1, 2])
-def test_the_next_command_restores_what_a_killed_one_moved_away(
+def test_the_next_command_restores_files_that_a_killed_one_moved_away(
     report: Path, rename: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, report, str(rename)], check=False)
@@ -274,7 +274,7 @@ def test_a_run_folder_takes_its_own_run_and_its_report(tmp_path: Path) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of its own."""
+    """A small separate disk."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = shutil.which("mount")
@@ -301,7 +301,7 @@ def test_a_full_disk_leaves_the_old_folder_and_is_named(disk: Path) -> None:
     assert held(out) == OLD
 
 
-def test_the_list_is_added_to_what_the_manifest_says(tmp_path: Path) -> None:
+def test_the_list_is_added_to_the_content_of_the_manifest(tmp_path: Path) -> None:
     make_dataset(tmp_path / "out")
     manifest = json.loads((tmp_path / "out" / DATASET.manifest).read_text())
     assert manifest == {"benchmark": "barista", "files": ["a"]}

@@ -1,4 +1,4 @@
-"""What an installation brings, and what it must not."""
+"""The packages that an installation brings, and those that it must not bring."""
 
 import configparser
 import re
@@ -38,15 +38,13 @@ def test_setup_cfg_lists_every_package_of_the_tree(setup: configparser.ConfigPar
     assert set(setup["options"]["packages"].split()) == packages
 
 
-def test_no_extra_brings_a_harness_or_vllm_which_have_environments_of_their_own(
-    setup: configparser.ConfigParser,
-) -> None:
+def test_no_extra_brings_a_harness_or_vllm_which_have_separate_environments(setup: configparser.ConfigParser) -> None:
     required = "\n".join(setup["options.extras_require"].values())
     assert not re.search(r"^(vllm|gradio|inspect|lm.?eval|lmms|lighteval)", required, re.MULTILINE)
 
 
 def brought(name: str, extras: frozenset[str], seen: set[tuple[str, frozenset[str]]]) -> Iterator[str]:
-    """The packages that a package with these extras brings, and what they bring, of those that are installed here."""
+    """The packages that a package with these extras requires, in one step or several, among those installed here."""
     for text in requires(name) or ():
         needed = Requirement(text)
         key = canonicalize_name(needed.name), frozenset(needed.extras)
@@ -118,14 +116,14 @@ def test_the_wheel_holds_all_data_files_and_no_stray_top_level_package(tmp_path:
         ),
         ("import barista_bench", {"pandas"}),
         ("import barista_bench.runs.score.scoring", {"datasets", "pandas"}),
-        ("import barista_bench.tables", {"pandas", "numpy", "typer"}),  # what a Space lacks
+        ("import barista_bench.tables", {"pandas", "numpy", "typer"}),  # missing in a Space
         (
             "from barista_bench.media.video import read_frames; read_frames(sys.argv[1], [1])",
             {"datasets", "torch", "decord"},
         ),
     ],
 )
-def test_what_is_light_loads_nothing_heavy(program: str, absent: set[str], tmp_path: Path) -> None:
+def test_light_modules_load_no_heavy_ones(program: str, absent: set[str], tmp_path: Path) -> None:
     video = render(tmp_path / "clip.mp4", 2) if "read_frames" in program else ""
     code = f"import sys; {program}; print({absent} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code, str(video)], capture_output=True, text=True, check=True)

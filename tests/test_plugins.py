@@ -55,7 +55,7 @@ def test_an_unusable_entry_point_is_named(
 
 
 @pytest.mark.full
-def test_a_package_of_somebody_elses_goes_through_every_command(small_kitchen: Path, tmp_path: Path) -> None:
+def test_a_foreign_package_works_with_every_command(small_kitchen: Path, tmp_path: Path) -> None:
     source, site = tmp_path / "source", tmp_path / "site"
     shutil.copytree(PACKAGE, source)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]

@@ -16,7 +16,7 @@ from tests.vista.made import example
 GOOD = "version: 3\nsystem: Look.\nuser: 'Find {what}'\n"
 
 
-def test_every_task_has_a_wording_of_its_own() -> None:
+def test_every_task_has_its_own_wording() -> None:
     for benchmark in BENCHMARKS.values():
         for task in benchmark.tasks:
             prompts = task().prompts

@@ -66,7 +66,7 @@ def pooled_by_cls(folder: Path, saved: Path) -> Path:
 
 
 @pytest.mark.parametrize("make", [plain, dense, prompted, pooled_by_cls])
-def test_cosines_are_those_of_its_own_modules(
+def test_cosines_equal_the_models_own_modules(
     folder: Path, tmp_path: Path, make: object, shared: SentenceEncoder
 ) -> None:
     saved = make(folder, tmp_path / "saved")  # type: ignore[operator]

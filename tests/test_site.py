@@ -41,7 +41,7 @@ FORMAT = ("annotation file format", "annotations format", "scene graph format", 
 
 
 class Links(HTMLParser):
-    """What a page leads to (`links`), what a browser loads for it (`loaded`), and the places in it (`ids`)."""
+    """The links of a page (`links`), the files that a browser loads for it (`loaded`), and its anchors (`ids`)."""
 
     def __init__(self, page: Path) -> None:
         super().__init__()

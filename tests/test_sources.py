@@ -1,4 +1,4 @@
-"""A release comes from a folder or from the Hub: at a fixed commit, only what is needed, despite failures."""
+"""A release comes from a folder or from the Hub: at a fixed commit, only the needed files, despite failures."""
 
 import os
 import subprocess
@@ -58,7 +58,7 @@ def test_a_missing_folder_is_named(tmp_path):
         ({"x.txt": b""}, r"\. Fix: give the folder that holds one folder per video"),
     ],
 )
-def test_a_folder_that_is_no_release_says_what_was_looked_for_and_what_to_do(tmp_path, files, hint):
+def test_the_message_about_a_folder_without_a_release_names_the_expected_files_and_the_fix(tmp_path, files, hint):
     write(tmp_path, files)
     with pytest.raises(SourceError, match=r"holds no <video_id>/coco_annotation.json.*" + hint):
         open_source(tmp_path)
@@ -94,7 +94,7 @@ def test_a_file_is_stored_once_where_hard_links_exist_and_else_copied(hub, opene
     assert (source.root / "v2" / "video.mp4").read_bytes() == video_bytes("v2")
 
 
-def test_a_revision_pins_what_is_read_after_the_branch_has_moved(hub, opened):
+def test_a_revision_pins_the_read_files_after_the_branch_has_moved(hub, opened):
     old = hub.commit("org/name", release_files(["v1"]))
     new = hub.commit("org/name", release_files(["v1", "v2"]))
     assert [p.name for p in sorted(opened(revision=old).root.iterdir())] == ["v1"]
@@ -139,7 +139,7 @@ def test_names_with_pattern_characters_fetch_only_themselves(hub, opened):
     assert (source.root / "v[12]" / "video.mp4").read_bytes() == video_bytes("v[12]")
 
 
-def test_an_unknown_video_or_one_that_the_cache_has_lost_is_named(hub, opened, tmp_path, monkeypatch):
+def test_an_unknown_video_and_one_that_the_cache_has_lost_are_named(hub, opened, tmp_path, monkeypatch):
     source = opened(revision=hub.commit("org/name", release_files()))
     for name in ("v9", "../v1", ""):
         with pytest.raises(SourceError, match=r"has no video .*Fix: choose among v1, v2, v3"):
@@ -167,8 +167,8 @@ def test_a_hostile_listing_is_refused(hub, opened, tmp_path):
 
 
 @pytest.mark.full
-def test_a_connection_that_breaks_midway_goes_on_where_it_stopped(hub, opened, monkeypatch):
-    # The client keeps whole chunks (10 MiB by default) of what it had read.
+def test_a_download_that_breaks_midway_continues_where_it_stopped(hub, opened, monkeypatch):
+    # The client keeps whole chunks (10 MiB by default) of the bytes it had read.
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1000)
     source = opened(revision=hub.commit("org/name", release_files()))
     hub.drop_after["v1/video.mp4"] = 5000
@@ -178,7 +178,7 @@ def test_a_connection_that_breaks_midway_goes_on_where_it_stopped(hub, opened, m
     assert (source.root / "v1" / "video.mp4").read_bytes() == video_bytes("v1")
 
 
-def test_after_a_failure_the_second_call_fetches_only_what_is_missing(hub, opened, tmp_path):
+def test_after_a_failure_the_second_call_fetches_only_missing_files(hub, opened, tmp_path):
     source = opened(revision=hub.commit("org/name", release_files()))
     hub.fail_with["v2/video.mp4"] = 500
     with pytest.raises(SourceError, match=r"downloading the videos v1, v2, v3 failed .*run it again"):
@@ -224,7 +224,7 @@ def test_after_the_process_is_killed_midway_the_next_one_finishes(hub, opened, t
     assert (source.root / "v2" / "video.mp4").read_bytes() == video_bytes("v2")
 
 
-def test_what_the_hub_does_not_give_is_explained(hub, opened):
+def test_a_refusal_of_the_hub_is_explained(hub, opened):
     with pytest.raises(SourceError, match=r"org/none: no such data set is on the Hub.*no folder .*check the name"):
         opened("org/none")
     hub.commit("org/name", {"README.md": b""})

@@ -99,7 +99,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def calls(tree: ast.Module) -> Iterator[str]:
-    """What is called, as it is written: `print`, `csv.writer`, `frame.to_csv`."""
+    """The called function as written: `print`, `csv.writer`, `frame.to_csv`."""
     return (ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 

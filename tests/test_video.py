@@ -71,7 +71,7 @@ def test_frame_i_shows_the_painted_index_i(sample, name):
     assert painted(read_frames(sample(name), asked)) == [index + hidden for index in asked]
 
 
-def test_a_frame_decoded_alone_equals_the_frame_decoded_with_others(sample):
+def test_a_frame_decoded_on_its_own_equals_the_frame_decoded_with_others(sample):
     path = sample("pyramid.mp4")
     every = read_frames(path, range(120))
     for index in range(0, 120, 7):
@@ -93,7 +93,7 @@ def test_a_frame_missed_after_a_seek_is_found_by_the_fallbacks(sample, monkeypat
 
 
 @pytest.mark.parametrize("name", ["transport.ts", "mpeg4.avi"])
-def test_streams_that_cannot_seek_go_on_forward_and_start_again_for_earlier_frames(sample, name):
+def test_streams_that_cannot_seek_read_forward_and_start_again_for_earlier_frames(sample, name):
     with open_reader(sample(name)) as reader:
         assert not reader.index.seekable
         assert painted(reader.read([5])) == [5]
@@ -240,7 +240,7 @@ def test_an_absurd_frame_size_is_refused_before_decoding(sample, tmp_path):
 
 @cache
 def png_of(side):
-    """A whole PNG of one grey, of which decoding takes a byte a pixel."""
+    """A whole PNG of one grey; decoding it takes a byte a pixel."""
     packer = zlib.compressobj(1)
     pixels = b"".join([*(packer.compress(bytes(side + 1)) for _ in range(side)), packer.flush()])
     head = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
@@ -269,7 +269,7 @@ def jpeg_of(side):
         *(("mjpeg", suffix) for suffix in ("avi", "mkv", "mp4")),
     ],
 )
-def test_a_huge_picture_is_refused_before_it_is_decoded_whatever_the_header_says(tmp_path, codec, suffix, declared):
+def test_a_huge_picture_is_refused_before_it_is_decoded_with_any_header(tmp_path, codec, suffix, declared):
     path, picture = tmp_path / f"huge.{suffix}", {"png": png_of, "mjpeg": jpeg_of}[codec](16_000)
     with av.open(str(path), "w") as container:
         stream = container.add_mux_stream(codec, rate=30, width=declared, height=declared)
@@ -290,7 +290,7 @@ def test_a_huge_picture_is_refused_before_it_is_decoded_whatever_the_header_says
     assert told["mib"] - before < 100, "a picture of 16,000 x 16,000 takes at least 244 MiB"
 
 
-def test_a_changed_file_is_opened_anew(sample, tmp_path):
+def test_a_changed_file_is_opened_again(sample, tmp_path):
     path = tmp_path / "video.mp4"
     shutil.copy(sample("cfr.mp4"), path)
     assert painted(read_frames(path, [10])) == [10]

@@ -84,7 +84,7 @@ def test_what_mp4_can_hold_is_copied_picture_by_picture_at_rising_times(
             assert reader.fps == pytest.approx(30, abs=0.02)
 
 
-def test_a_project_starts_with_what_an_export_can_write_and_says_the_rest(tmp_path: Path) -> None:
+def test_a_project_starts_with_the_parts_that_an_export_can_write_and_reports_the_rest(tmp_path: Path) -> None:
     videos = tmp_path / "videos"
     videos.mkdir()
     encode(videos / "good.avi", "libx264", B_FRAMES)
@@ -99,7 +99,7 @@ def test_a_project_starts_with_what_an_export_can_write_and_says_the_rest(tmp_pa
         check_mp4(videos / "vp8.webm")
 
 
-def test_gradual_intra_refresh_is_read_from_a_picture_that_stands_alone(tmp_path: Path) -> None:
+def test_gradual_intra_refresh_is_read_from_a_picture_that_needs_no_other(tmp_path: Path) -> None:
     stream = tmp_path / "stream.h264"
     encode(stream, "libx264", {"x264-params": "intra-refresh=1:keyint=20:bframes=0"}, frames=150)
     path = tmp_path / "clip.mp4"
@@ -208,7 +208,7 @@ def test_a_damaged_picture_of_motion_jpeg_is_refused(tmp_path: Path) -> None:
         assert [picture.tobytes() for picture in reader.read(kept)] == [expected[index] for index in kept]
 
 
-def test_the_used_track_is_named_if_another_one_is_the_default(tmp_path: Path) -> None:
+def test_the_used_track_is_named_if_another_track_is_the_default(tmp_path: Path) -> None:
     encode(tmp_path / "clip.mp4", "libx264", frames=5)
     videos = tmp_path / "videos"
     videos.mkdir()

@@ -62,7 +62,7 @@ def test_any_text_is_read_or_refused_by_name(data, text_only):
         ("#" * (MAX_YAML + 1), f"more than {MAX_YAML}"),
     ],
 )
-def test_what_is_refused_is_named_with_its_line(text, said):
+def test_a_refused_value_is_named_with_its_line(text, said):
     with pytest.raises(ConfigError, match=rf"^some/x\.yaml: .*{said}.*Fix: "):
         load_yaml(text, "some/x.yaml")
 
@@ -97,7 +97,7 @@ def test_a_few_lines_of_aliases_are_refused_before_they_grow():
         load_yaml("\n".join(["a: &a x", *lines]), "x.yaml")
 
 
-def test_no_error_shows_the_text_around_a_mistake_and_the_caller_says_what_is_raised():
+def test_no_error_shows_the_text_around_a_mistake_and_the_caller_chooses_the_exception():
     assert load_yaml(b"", "x.yaml") is None
     with pytest.raises(DataError, match="Fix: ask for another") as caught:
         load_yaml("api_key: sk-planted-0123456789\nb: [", "x.yaml", error=DataError, remedy="ask for another")
@@ -173,7 +173,7 @@ def test_the_links_of_a_hub_snapshot_are_followed_into_its_own_blobs_only(tmp_pa
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(alphabet="a./\\:C\0\n", max_size=8), min_size=1, max_size=3))
-def test_whatever_is_accepted_lies_below_the_root(tmp_path, parts):
+def test_every_accepted_path_is_below_the_root(tmp_path, parts):
     try:
         path = confine(tmp_path, *parts)
     except DataError:

@@ -40,15 +40,15 @@ def make_served_model(folder: Path, *, spaced: bool, seed: int = 0) -> Path:
     """An Idefics 3 as vLLM takes it on a CPU, which refuses narrow heads.
 
     Args:
-        spaced: its tokenizer writes spaces at the beginnings of tokens and adds a beginning to a text, as those of
-            SentencePiece do; its chat template leaves that to it.
+        spaced: its tokenizer writes spaces at the beginnings of tokens and adds a beginning to a text, as SentencePiece
+        does; its chat template leaves that to it.
     """
     builder = partial(_idefics3, width=256, spaced=spaced)
     return tiny.make_checkpoint(folder, f"idefics3 for vLLM, spaced={spaced}", builder, seed)
 
 
 def make_text_model(folder: Path, seed: int = 0) -> Path:
-    """A Llama, which reads text alone, with heads as wide as vLLM wants them on a CPU."""
+    """A Llama, which reads only text, with heads as wide as vLLM wants them on a CPU."""
     return tiny.make_checkpoint(folder, "llama", _llama, seed)
 
 
@@ -115,7 +115,7 @@ def _llava() -> tuple[PreTrainedModel, ProcessorMixin]:
 
 
 def _idefics3(width: int = 64, *, spaced: bool = False) -> tuple[PreTrainedModel, ProcessorMixin]:
-    """`width` is that of the text model, whose heads have a fourth of it."""
+    """`width` is the width of the text model, whose heads have a fourth of it."""
     from transformers import Idefics3Config, Idefics3ForConditionalGeneration, Idefics3Processor
     from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 

@@ -85,7 +85,7 @@ def cut_by_copy(source: Path, path: Path, first: int, last: int) -> Path:
         packets = [packet for packet in old.demux(stream) if packet.size]
         begin = max(k for k, packet in enumerate(packets) if packet.is_keyframe and packet.pts <= zero)
         for packet in packets[begin:]:
-            if packet.dts > end:  # in decoding order: no frame kept loses what it refers to
+            if packet.dts > end:  # in decoding order: no kept frame loses its reference frame
                 break
             packet.pts, packet.dts = packet.pts - zero, packet.dts - zero
             packet.stream = copy

@@ -79,7 +79,7 @@ def annotated(kitchen: Path, project: Project, *, by: str = "anna", hidden: bool
     """The project with the reference accepted on the keyframes that it asks for.
 
     Args:
-        hidden: every segment has ids of its own, as from annotators who do not see each other's.
+        hidden: every segment has separate ids, as from annotators who do not see each other's.
     """
     video = project.video(VIDEO)
     asked = video.asked_segments()

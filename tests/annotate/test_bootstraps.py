@@ -1,4 +1,4 @@
-"""Detector and segmenter with tiny random checkpoints: shapes, bounds, provenance. What they find means nothing."""
+"""Detector and segmenter with tiny random checkpoints: shapes, bounds, provenance. Their findings mean nothing."""
 
 import json
 from pathlib import Path
@@ -63,7 +63,7 @@ BOX = (10.0, 10.0, 60.0, 50.0)
 POINTS = [PromptPoint(x=30, y=20), PromptPoint(x=100, y=80, inside=False)]
 
 
-def test_each_prompt_gets_a_mask_of_the_pictures_size_whatever_else_is_asked(segmenter: PromptedSegmenter) -> None:
+def test_each_prompt_gets_a_mask_of_the_pictures_size_beside_any_other_prompts(segmenter: PromptedSegmenter) -> None:
     picture = texture(0, HEIGHT, WIDTH)
     prompts: list[Any] = [(BOX, []), (None, POINTS), (BOX, POINTS), (None, POINTS[:1])]
     answers = segmenter.segment(picture, prompts)
@@ -97,7 +97,7 @@ def test_prompts_are_scaled_to_the_square_that_the_model_sees(
 
 
 class Scripted:
-    """A hand that comes to a cup."""
+    """A hand that reaches a cup."""
 
     def detect(self, picture: np.ndarray, labels: list[str]) -> list[Detection]:
         assert {"left hand", "coffee cup"} <= set(labels)
@@ -114,7 +114,7 @@ def test_contact_is_the_share_of_the_smaller_box_times_the_lower_score(scene: Fr
 
 
 class PhraseAnswers:
-    """Stands for `Sam3Grounder`: a box for each phrase that is short enough."""
+    """Replaces `Sam3Grounder`: a box for each phrase that is short enough."""
 
     identity = ModelIdentity("sam3:scripted")
     batch_size = 1
@@ -162,7 +162,7 @@ def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(
     assert proposals_of(video).keys() == video.asked_segments().keys()
     assert {item.origin for entry in proposals_of(video).values() for item in entry.proposals} == {"detected"}
     accept(project, Decisions(video=VIDEO, by="anna", contacts=[(20, 60)]))
-    assert "signal" not in run_video(project.folder, VIDEO).made  # what a person says is not made again
+    assert "signal" not in run_video(project.folder, VIDEO).made  # a person's decision is not made again
     assert video.read(SignalFile).verified
 
 
@@ -234,6 +234,8 @@ def test_earlier_objects_are_offered_again_on_later_keyframes_of_their_segment(
 
 
 @pytest.mark.parametrize("kind", [ObjectDetector, PromptedSegmenter])
-def test_what_is_no_checkpoint_is_refused(kind: type[ObjectDetector | PromptedSegmenter], tmp_path: Path) -> None:
+def test_a_folder_that_is_no_checkpoint_is_refused(
+    kind: type[ObjectDetector | PromptedSegmenter], tmp_path: Path
+) -> None:
     with pytest.raises(ModelError, match="Fix: "):
         kind.load(str(tmp_path))

@@ -97,16 +97,14 @@ def prompt(**changes: object) -> dict[str, Any]:
         ([], "object"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_written(
-    content: object, what: str, project: Project, tmp_path: Path
-) -> None:
+def test_errors_are_named_and_nothing_is_written(content: object, what: str, project: Project, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=what) as caught:
         hand_in(project, tmp_path, content)
     assert "Fix: " in str(caught.value)
     assert not project.video(VIDEO).folder.exists()
 
 
-def test_prompts_replace_those_of_their_frames(project: Project, tmp_path: Path) -> None:
+def test_prompts_replace_earlier_prompts_of_their_frames(project: Project, tmp_path: Path) -> None:
     hand_in(project, tmp_path, masks(prompts=[prompt(frame=9, words="lid"), prompt(box=[0, 0, 9, 9])]))
     assert hand_in(project, tmp_path, {"video": VIDEO, "by": "ben", "prompts": [prompt(words="red lid")]}) == [
         "prompts.json"

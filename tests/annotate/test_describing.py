@@ -1,4 +1,4 @@
-"""What a vision-language model proposes: asked once, kept through kills, unverified until a person accepts it."""
+"""A vision-language model's proposals: asked once, kept through kills, unverified until a person accepts them."""
 
 import json
 import os
@@ -27,7 +27,7 @@ GREEDY = GenerationConfig(temperature=0)
 
 
 class Scripted:
-    """Says that object 1 is full and lies on object 2, on the first keyframe alone, and that each stretch is a pour."""
+    """Says that object 1 is full and is on object 2, only on the first keyframe, and that each stretch is a pour."""
 
     box_format = BoxFormat()
     batch_size = 2
@@ -113,7 +113,7 @@ def test_nothing_is_exported_until_a_person_accepts_it(video: VideoFiles, tmp_pa
     assert statistics.activities == len(layers.activities)
 
 
-def test_after_a_kill_only_what_was_not_answered_is_asked_again(video: VideoFiles) -> None:
+def test_after_a_kill_only_unanswered_requests_are_asked_again(video: VideoFiles) -> None:
     quiet = Scripted()
     described_by(video, quiet)
     whole = video.file(DescribedFile).read_bytes()
@@ -148,7 +148,7 @@ def test_an_activity_of_no_words_is_unusable_and_one_of_many_is_cut(video: Video
     assert activity.name == "V" + "v" * 199
 
 
-def test_a_model_that_reads_text_alone_is_refused_before_anything_is_asked(video: VideoFiles) -> None:
+def test_a_model_that_reads_only_text_is_refused_before_the_first_request(video: VideoFiles) -> None:
     model = Scripted()
     model.reads_text_alone = True  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match=r"scripted: reads text alone.*Fix: ask a vision-language model"):

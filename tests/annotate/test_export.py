@@ -126,7 +126,7 @@ def test_export_never_writes_into_a_folder_that_holds_something(tracked_video: V
 
 
 @pytest.mark.full
-def test_the_command_says_what_it_does_and_what_it_waits_for(small_kitchen: Path, tmp_path: Path) -> None:
+def test_the_command_reports_its_work_and_the_missing_decisions(small_kitchen: Path, tmp_path: Path) -> None:
     def command(*words: object) -> str:
         result = CliRunner().invoke(app, ["annotate", *map(str, words)])
         assert result.exit_code == 0, result.output
@@ -174,7 +174,7 @@ def test_the_command_says_what_it_does_and_what_it_waits_for(small_kitchen: Path
                 assert {n: m.counts for n, m in line.masks.items()} == {n: m.counts for n, m in other.masks.items()}
 
 
-def test_an_import_removes_no_accepted_mask_unless_told_and_says_what_it_left_out(
+def test_an_import_removes_accepted_masks_only_on_request_and_reports_its_omissions(
     small_kitchen: Path, tmp_path: Path
 ) -> None:
     video = annotated(small_kitchen, started(small_kitchen, tmp_path))

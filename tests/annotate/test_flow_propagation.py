@@ -63,7 +63,7 @@ def test_an_absent_object_is_shown_where_its_own_side_weighs_more(scene: FrameRe
     assert shown == sorted(shown, reverse=True)
 
 
-def test_the_same_masks_come_whatever_the_number_of_threads(scene: FrameReader) -> None:
+def test_masks_are_the_same_for_any_number_of_threads(scene: FrameReader) -> None:
     before = cv2.getNumThreads()
     results = []
     try:
@@ -87,7 +87,7 @@ def test_neighbours_are_compared_once_for_the_keyframes_on_both_sides(scene: Fra
 
     flows.method = Counted()  # type: ignore[assignment]
     from_the_right = list(maps_to_keyframe(flows, range(3, -1, -1)))
-    assert len(compared) == 9  # of three pairs back, forth, and what is left to correct
+    assert len(compared) == 9  # three pairs back and forth, and the rest of the correction
     list(maps_to_keyframe(flows, range(4)))
     assert len(compared) == 9 + 3
     (alone,) = [view for view in maps_to_keyframe(NeighbourFlows(grays), range(3, -1, -1)) if view.frame == 0]

@@ -53,14 +53,14 @@ def test_a_box_finds_the_outline_and_clicks_correct_it(picture: NDArray[np.uint8
     assert not beside[170, 160]
 
 
-def test_clicks_alone_find_what_is_around_them(picture: NDArray[np.uint8], truth: NDArray[np.bool_]) -> None:
+def test_clicks_find_the_object_around_them_without_a_box(picture: NDArray[np.uint8], truth: NDArray[np.bool_]) -> None:
     stroke = [PromptPoint(x=x, y=80) for x in range(130, 190, 5)]
     (mask,) = asked(picture, (None, stroke))
     assert mask[80, 130:190].all()
     assert (mask & ~truth).sum() < 0.05 * mask.sum()
 
 
-def test_the_same_prompt_gives_the_same_mask_whatever_else_is_asked(picture: NDArray[np.uint8]) -> None:
+def test_the_same_prompt_gives_the_same_mask_beside_any_other_prompts(picture: NDArray[np.uint8]) -> None:
     prompts: list[ShapePrompt] = [(BOX, []), (None, [INSIDE]), (BOX, [INSIDE])]
     together = asked(picture, *prompts)
     for prompt, mask in zip(prompts, together, strict=True):
@@ -101,7 +101,7 @@ def test_it_is_the_segmenter_of_a_new_project(small_kitchen: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("side", [12, 60, 200])
-def test_a_click_changes_only_what_it_is_connected_to(side: int) -> None:
+def test_a_click_changes_only_its_connected_area(side: int) -> None:
     noise = np.random.default_rng(side).normal(0, 12, (240, 320, 3))
     truth = np.zeros((240, 320), np.bool_)
     truth[20 : 20 + side, 40 : 40 + side] = True

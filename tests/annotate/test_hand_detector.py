@@ -1,4 +1,4 @@
-"""Boxes of hands by MediaPipe: their sides, their size, and what the optional package is needed for."""
+"""Boxes of hands by MediaPipe: their sides, their size, and the need for the optional package."""
 
 import importlib.util
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ LABELS = ["left hand", "right hand", "cup"]
 
 
 def finding(*hands: tuple[str, list[tuple[float, float]]]) -> FindHands:
-    """Stands for MediaPipe: hands by (side in a mirrored picture, joints as fractions)."""
+    """Replaces MediaPipe: hands by (side in a mirrored picture, joints as fractions)."""
     joints = [SimpleNamespace(landmark=[SimpleNamespace(x=x, y=y) for x, y in points]) for _, points in hands]
     sides = [SimpleNamespace(classification=[SimpleNamespace(label=side, score=0.9)]) for side, _ in hands]
     return lambda _: SimpleNamespace(multi_hand_landmarks=joints or None, multi_handedness=sides or None)

@@ -1,4 +1,4 @@
-"""From videos to a release: what a project does, whatever stops it on the way."""
+"""From videos to a release: the steps of a project, stopped at any point."""
 
 import re
 import signal
@@ -201,7 +201,7 @@ def test_two_objects_of_one_keyframe_cannot_be_merged(video: VideoFiles, project
 
 
 @pytest.mark.full
-def test_another_propagator_in_the_settings_makes_tracks_anew(video: VideoFiles, project: Project) -> None:
+def test_another_propagator_in_the_settings_makes_tracks_again(video: VideoFiles, project: Project) -> None:
     propagated(video)
     path = project.folder / "project.json"
     path.write_text(path.read_text().replace('"copy_nearest"', '"lucas_kanade"'))

@@ -109,7 +109,7 @@ def linked(before: list[FrameMasks], after: list[FrameMasks], *, threshold: floa
 LEFT, RIGHT, FAR = rectangle(0, 0, 40, 40), rectangle(20, 0, 40, 40), rectangle(100, 40, 30, 30)
 
 
-def test_objects_are_linked_by_their_masks_whatever_their_ids() -> None:
+def test_masks_link_objects_under_any_ids() -> None:
     before = [frame(k, **reference(k)) for k in range(4)]
     after = [frame(k, a=reference(k)["lid"], b=reference(k)["box"], c=FAR) for k in range(4)]
     assert linked(before, after) == {"a": "lid", "b": "box"}

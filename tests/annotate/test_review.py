@@ -71,7 +71,7 @@ def test_a_hand_that_reaches_an_object_touches_it_and_holds_it_once_it_moves_alo
     assert proposed(lines) == {("hand", "cup", "touches", (6, 16)), ("hand", "cup", "holds", (16, 30))}
 
 
-def test_an_arm_that_lies_before_an_object_touches_only_what_is_at_its_fingers() -> None:
+def test_an_arm_in_front_of_an_object_touches_only_things_at_its_fingers() -> None:
     arm = rectangle(0, 50, 100, 14)
     lines = [line(k, hand=arm, lid=rectangle(20, 45, 20, 10), cup=rectangle(96, 45, 20, 20)) for k in range(10)]
     assert proposed(lines) == {("hand", "cup", "touches", (0, 10))}
@@ -84,7 +84,7 @@ def test_a_hand_that_sweeps_over_an_object_does_not_touch_it() -> None:
     assert proposed([line(k, hand=rectangle(0, 50, 80, 10), cup=cup) for k in range(10)])
 
 
-def test_what_lies_in_a_box_is_inside_and_what_stands_over_its_upper_edge_is_on_it() -> None:
+def test_an_object_within_a_box_is_inside_and_one_over_its_upper_edge_is_on_it() -> None:
     tray, sugar, cup = rectangle(40, 50, 80, 40), rectangle(60, 60, 10, 10), rectangle(90, 30, 16, 26)
     lines = [line(k, tray=tray, sugar=sugar, cup=cup) for k in range(10)]
     always = (0, 10)
@@ -92,7 +92,7 @@ def test_what_lies_in_a_box_is_inside_and_what_stands_over_its_upper_edge_is_on_
     assert proposed(lines) == forward | {("tray", "sugar", "contains", always), ("tray", "cup", "under", always)}
 
 
-def test_what_keyframes_state_holds_until_the_next_one_that_says_otherwise() -> None:
+def test_a_keyframes_statement_holds_until_the_next_keyframe_that_changes_it() -> None:
     def stating(frame: int, *values: str) -> AcceptedKeyframe:
         stated = [KeyframeAttribute(object="cup", type="state", value=value) for value in values]
         return AcceptedKeyframe(frame=frame, complete=True, masks={}, attributes=stated)

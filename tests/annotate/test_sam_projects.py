@@ -65,7 +65,7 @@ def two_segments(folder: Path, videos: Path, checkpoint: Path) -> VideoFiles:
 
 @pytest.mark.full
 @pytest.mark.parametrize("kind", ["sam2_video", "sam3_tracker_video"])
-def test_a_project_is_propagated_by_sam_and_goes_on_after_a_kill(kind: str, videos: Path, tmp_path: Path) -> None:
+def test_sam_propagates_a_project_and_continues_after_a_kill(kind: str, videos: Path, tmp_path: Path) -> None:
     checkpoint = write_checkpoint(tmp_path / "checkpoint", kind)
     quiet, killed = (two_segments(tmp_path / name, videos, checkpoint) for name in ("quiet", "killed"))
     assert run_video(quiet.folder.parent, CLIP).made == ["links", "tracks", "review", "layers"]

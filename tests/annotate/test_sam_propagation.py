@@ -1,4 +1,4 @@
-"""The trackers of SAM 2 and SAM 3 with random weights: what a mask shows means nothing, how they are run does."""
+"""The trackers of SAM 2 and SAM 3 with random weights: the masks mean nothing; the calls matter."""
 
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,7 @@ def test_the_session_does_not_grow_with_the_frames(
 
     assert held(20) <= 1.02 * held(8)
     monkeypatch.setattr(_Tracking, "_forget", lambda self, kept: None)
-    assert held(20) > 1.5 * held(8)  # what the bound is for
+    assert held(20) > 1.5 * held(8)  # the purpose of the bound
 
 
 def test_a_keyframe_that_the_tracker_ignores_is_an_error(
@@ -164,7 +164,7 @@ def test_the_tracker_of_a_checkpoint_that_also_detects_is_taken(tmp_path: Path, 
         ("preprocessor_config.json", "0.3]", "0.3, 1]", "too many values"),
     ],
 )
-def test_what_is_no_tracker_is_refused(tmp_path: Path, file: str, old: str, new: str, named: str) -> None:
+def test_a_folder_without_a_tracker_is_refused(tmp_path: Path, file: str, old: str, new: str, named: str) -> None:
     folder = write_checkpoint(tmp_path / "sam", "sam2_video")
     text = (folder / file).read_text()
     assert old in text

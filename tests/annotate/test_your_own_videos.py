@@ -24,7 +24,7 @@ CLIP, FRAMES = "real_kitchen_b", 112
 
 
 def run_script(clips: Path, folder: Path) -> str:
-    """What the script prints, in a folder of its own where `clips` are the videos."""
+    """The output of the script, in a new folder where `clips` are the videos."""
     (folder / "clips").symlink_to(clips)
     program = folder / "bin" / "barista-bench"
     program.parent.mkdir()
@@ -46,7 +46,7 @@ def run_script(clips: Path, folder: Path) -> str:
 
 
 def write_start(clip: Path, folder: Path) -> None:
-    """The first frames of a clip as a release of their own."""
+    """The first frames of a clip as a separate release."""
     content = json.loads((clip / "coco_annotation.json").read_bytes())
     facts = content["video_metadata"][0]
     facts |= {"frame_count": FRAMES, "length_in_ms": round(1000 * FRAMES / facts["fps"])}
@@ -74,7 +74,7 @@ def _started(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.full
 @pytest.mark.timeout(900)
-def test_the_script_runs_on_the_mini_kitchen_and_on_a_real_clip_where_one_is_present(
+def test_the_script_runs_on_the_mini_kitchen_and_on_a_real_clip_where_available(
     small_kitchen: Path, tmp_path: Path
 ) -> None:
     clips = shutil.copytree(small_kitchen, tmp_path / "release")

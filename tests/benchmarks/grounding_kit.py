@@ -1,4 +1,4 @@
-"""Scenes for the tests of phrase grounding, and what is asked of them."""
+"""Scenes for the tests of phrase grounding, and the questions about them."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Scenes for the tests of referring, and what is asked of them."""
+"""Scenes for the tests of referring, and the questions about them."""
 
 from pathlib import Path
 from typing import Any

@@ -264,7 +264,7 @@ def test_the_answer_does_not_show_in_the_shape_of_the_question(many: list[Exampl
     assert answer_all(TASK, many, richest_verb)["accuracy"] <= 0.15
 
 
-def test_an_explanation_says_what_was_chosen_and_what_is_true(examples: list[Example]) -> None:
+def test_an_explanation_gives_the_chosen_and_the_true_label(examples: list[Example]) -> None:
     example = examples[0]
     reference = example.target["choice_id"]
     assert [r.kind for r in TASK.explain(example, Prediction({"choice_id": reference})).rows] == ["hit"]

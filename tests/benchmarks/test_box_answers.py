@@ -1,4 +1,4 @@
-"""What is said of boxes that do not match, and how large boxes are."""
+"""Messages about boxes that do not match, and the sizes of boxes."""
 
 import random
 from collections import Counter
@@ -48,7 +48,7 @@ boxes = st.lists(
 
 
 @given(boxes, boxes)
-def test_each_true_box_and_each_answer_fails_once_at_the_most(reference: list, answered: list) -> None:
+def test_each_true_box_and_each_answer_fails_once_or_never(reference: list, answered: list) -> None:
     kinds = Counter(f.kind for f in box_failures(reference, answered, [], [str(i) for i in range(len(reference))]))
     assert kinds["missed"] + kinds["loose_box"] == len(reference)
     assert kinds["hallucinated"] + kinds["loose_box"] == len(answered)
@@ -115,7 +115,9 @@ def test_the_right_answer_is_drawn_where_the_truth_is(name: str, first: Callable
 
 
 @pytest.mark.parametrize("name", ["referring", "relations"])
-def test_what_the_question_shows_is_given_and_no_truth(name: str, first: Callable[[str], tuple[Task, Example]]) -> None:
+def test_only_facts_in_the_question_are_given_and_no_truth(
+    name: str, first: Callable[[str], tuple[Task, Example]]
+) -> None:
     task, example = first(name)
     drawn = answered(task, example)
     assert {overlay.kind for overlay in drawn} == {"given"}
@@ -185,7 +187,7 @@ def test_confidences_that_cannot_be_used_are_dropped_and_the_boxes_kept(scores: 
 
 
 def mean_precision(reference: list[list[list[int]]], answers: list[list[tuple[list[int], float]]]) -> float:
-    """That of the metric, which is held to pycocotools in its own tests."""
+    """The metric's mean precision; its tests compare it with pycocotools."""
     predictions = [
         {"boxes": [box for box, _ in row], "labels": ["cup"] * len(row), "scores": [score for _, score in row]}
         for row in answers

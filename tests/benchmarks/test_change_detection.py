@@ -186,7 +186,7 @@ def test_two_annotations_on_one_frame_make_an_object_persistent(tmp_path: Path) 
     assert [c.kind for c in changes(tmp_path, content, "relation_change")] == ["new"]
 
 
-def test_what_no_keyframe_shows_has_no_changes_but_can_be_a_target(tmp_path: Path) -> None:
+def test_an_object_on_no_keyframe_has_no_changes_but_can_be_a_target(tmp_path: Path) -> None:
     content = {**quiet(), "relations": [under((10, 40))]}
     content["relations"] += [relation(MACHINE, CUP, "position", "on", (10, 40))]
     content["relations"] += [relation(LEFT, CUP, "human_actions", "holds", (6, 11))]
@@ -212,7 +212,7 @@ def timeline(listed: list[Change], hand: str) -> list[tuple[list[str], int, int]
     return [(c.objects, c.start, c.end) for c in listed if c.subject == hand]
 
 
-def test_hands_have_timelines_of_what_they_touch(tmp_path: Path) -> None:
+def test_hands_have_timelines_of_touched_objects(tmp_path: Path) -> None:
     # The left hand is seen on 0..19, the right one from 10 on.
     content = {**quiet(), "relations": [holds(LEFT, (0, 13)), holds(RIGHT, (0, 15))]}
     listed = changes(tmp_path, content, "action_transition")
@@ -234,12 +234,12 @@ def holds(hand: str, *ranges: tuple[int, int], target: str = CUP) -> dict[str, A
         ([holds(LEFT, (0, 1))], []),
         ([holds(LEFT, (6, 9))], [(["coffee cup"], 8, 8), ([], 12, 20)]),  # idle until then, which is not a step
         ([holds(LEFT, (6, 8))], []),
-        # As often the one, as often the other: what comes first. Keyframe 20 sees the left hand on 18 and 19.
+        # Equally frequent: the first one counts. Keyframe 20 sees the left hand on 18 and 19.
         ([holds(LEFT, (0, 19))], []),
         ([holds(LEFT, (0, 18))], [(["coffee cup"], 0, 16), ([], 20, 20)]),
         ([holds(LEFT, (0, 40))], []),  # the same throughout
         ([holds(LEFT, (0, 7), (14, 40))], [(["coffee cup"], 0, 4), ([], 8, 12), (["coffee cup"], 16, 20)]),
-        # Categories make a set, whatever the verb.
+        # Categories make a set, with any verbs.
         (
             [holds(LEFT, (0, 40)), relation(LEFT, BUTTON, "human_actions", "presses", (10, 40))],
             [(["coffee cup"], 0, 8), (["button", "coffee cup"], 12, 20)],
@@ -361,7 +361,7 @@ def test_activities_progress_from_keyframe_to_keyframe(tmp_path: Path) -> None:
             [("Stir milk", 4, 4), ("Stir milk", 12, 12)],
             [(0, "started", "Stir milk", 0, 4), (1, "ended", "Stir milk", 4, 8)],
         ),
-        # Going on alone is no change.
+        # A continuation without another event is no change.
         ([("Place cup", 0, 40)], []),
     ],
 )

@@ -1,4 +1,4 @@
-"""Answers, figures of examples and figures of runs against what the released BARISTA code makes of the same answers."""
+"""Answers, figures of examples and figures of runs against the released BARISTA code's values for the same answers."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ def example(name: str, line: dict[str, Any]) -> Example:
 
 
 class Answers:
-    """The answers of one task, and what the release made of them."""
+    """The answers of one task, and the release's scores of them."""
 
     def __init__(self, golden: Path, name: str) -> None:
         ours, config = CONFIGS[name]

@@ -42,7 +42,7 @@ def released(category: str, changes: list[Change]) -> list[dict[str, Any]]:
 
 
 def unordered(changes: dict[str, list[Any]]) -> dict[str, list[str]]:
-    """Without the orders that follow hashing in the release: of changes, and of what is gained and lost."""
+    """Without the orders that follow hashing in the release: of changes, and of gained and lost items."""
     for change in changes.get("relation_change", []):
         for kind in ("new_relations", "lost_relations"):
             change[kind].sort(key=json.dumps)
@@ -54,7 +54,7 @@ def unordered(changes: dict[str, list[Any]]) -> dict[str, list[str]]:
     }
 
 
-def test_all_changes_are_those_of_the_released_code(golden: Path, real_release: Path, compared: Compared) -> None:
+def test_all_changes_equal_the_released_code(golden: Path, real_release: Path, compared: Compared) -> None:
     count = 0
     for file in sorted(golden.glob("vqa/*/clips.json")):
         expected, config = json.loads(file.read_text()), file.parent.name

@@ -1,4 +1,4 @@
-"""Marks and parts of prompts beside those of the released code."""
+"""Marks and parts of prompts beside the released code's."""
 
 import hashlib
 import json
@@ -45,7 +45,7 @@ def test_marks_are_the_released_ones_pixel_for_pixel(golden: Path, real_release:
         video, index = graph[drawn["video_id"]], drawn["frame_index"]
         frame = base(drawn["base"], video, index, real_release)
         if drawn["base"] == "frame" and hashlib.sha256(frame.tobytes()).hexdigest() != drawn["base_rgb_sha256"]:
-            continue  # decoders may differ; what is painted over equal frames is compared
+            continue  # decoders may differ; the marks painted over equal frames are compared
         instances = mark_order(video, index)
         assert [item.object.id for item in instances] == [item["object_id"] for item in drawn["objects"]]
         marks = [Mark(mark, video.mask(item)) for mark, item in enumerate(instances, start=1)]

@@ -29,7 +29,7 @@ def example(root: Path) -> Example:
 
 def test_one_phrase_a_category_where_there_is_something_to_say(root: Path) -> None:
     # On frame 25: no left hand; the right hand holds the cup on [5, 15) and [30, 40) only. The machine has no colour,
-    # and what is part of it or under it is told from the other side only.
+    # and phrases name its parts and the things under it only from the other side.
     assert phrases(on_frame(derive(root), 25)) == {
         "button": "button part of coffee machine",
         "coffee cup": "white coffee cup under coffee machine",
@@ -45,7 +45,7 @@ def test_one_phrase_a_category_where_there_is_something_to_say(root: Path) -> No
         (GroundingSampling(in_activities=True), range(30)),
         (GroundingSampling(with_relations=True), range(20, 40)),
         (GroundingSampling(in_activities=True, with_relations=True), range(20, 30)),
-        # The fraction is of what the filters leave: of ten frames here.
+        # The fraction refers to the frames after the filters: ten frames here.
         (GroundingSampling(in_activities=True, with_relations=True, fraction=0.3), [20, 24, 29]),
         (GroundingSampling(in_activities=True, with_relations=True, fraction=0.25), [20, 29]),
         (GroundingSampling(in_activities=True, with_relations=True, fraction=0.1), [24]),
@@ -79,7 +79,7 @@ def test_small_objects_are_left_out(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "named"), [("unknown", False), ("Unknown", True)])
-def test_unknown_objects_are_not_asked_for_and_named_in_another_case_alone(
+def test_unknown_objects_are_not_asked_for_and_are_named_only_in_another_case(
     tmp_path: Path, name: str, named: bool
 ) -> None:
     content = document()
@@ -118,7 +118,7 @@ WORDS = {"under": ("under", None), "holds": ("holding", "held by"), "contains": 
 
 
 class Stated(NamedTuple):
-    """A relation as one of its ends may be told by it."""
+    """A relation in a description of one of its ends."""
 
     value: str
     other: str

@@ -79,7 +79,7 @@ def test_the_papers_protocol_reads_signs_and_drops_single_entries(
     assert Grounding(options={"protocol": "paper"}).parse(answer, SIZE, GRID) == Prediction({"boxes": boxes}, dropped)
 
 
-def test_what_the_model_wrote_is_kept_beside_the_pixels() -> None:
+def test_the_models_written_boxes_are_kept_beside_the_pixels() -> None:
     parsed = read(TASK, {"bboxes": [[10.4, 19.6, -3, 12345678901]]}, SIZE, BoxFormat("yxyx", 1000))
     assert parsed.value["written"] == [[10, 20, -3, 12345678901]]
 
@@ -119,7 +119,7 @@ def test_an_answer_without_boxes_is_a_parse_error(answer: str) -> None:
         (BoxFormat("xyxy", None), "[20, 10, 60, 20]"),
     ],
 )
-def test_numbers_in_prose_mean_what_the_format_of_the_model_says(box_format: BoxFormat, answer: str) -> None:
+def test_numbers_in_prose_follow_the_box_format_of_the_model(box_format: BoxFormat, answer: str) -> None:
     assert read(TASK, answer, SIZE, box_format).value["boxes"] == [pytest.approx(ONE_PX)]
 
 

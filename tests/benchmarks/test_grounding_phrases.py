@@ -1,4 +1,4 @@
-"""Phrase grounding: what a phrase says of an object, and which objects fit it."""
+"""Phrase grounding: the content of a phrase about an object, and the objects that fit it."""
 
 import random
 from dataclasses import replace
@@ -105,7 +105,7 @@ def test_all_objects_that_fit_are_the_truth(tmp_path: Path) -> None:
     assert cups[32].evidence["object_ids"] == [CUP3]
 
 
-def test_without_a_relation_the_colours_alone_decide(tmp_path: Path) -> None:
+def test_without_a_relation_only_the_colours_decide(tmp_path: Path) -> None:
     content = scene(
         attributes=[color(CUP, "red"), color(CUP2, "red"), color(CUP3, "skin")],
         relations=[relation(BUTTON, MACHINE, "position", "part of", (0, 40))],
@@ -121,7 +121,7 @@ def test_without_a_relation_the_colours_alone_decide(tmp_path: Path) -> None:
     [(GroundingSampling(sampling_seed=7), 7), (GroundingSampling(seed=5), 5), (GroundingSampling(seed=None), 0)],
 )
 def test_one_generator_draws_the_relations_of_all_videos(tmp_path: Path, sampling: Sampling, seed: int) -> None:
-    """Every object with a relation draws, also one that is not described or has only one; repeated ones weigh more."""
+    """Every object with a relation draws, also one without a description or with only one; repeated ones weigh more."""
     relations = [
         relation(CUP, MACHINE, "position", "under", (0, 40), (0, 40)),
         relation(CUP, MACHINE, "position", "under", (0, 40)),

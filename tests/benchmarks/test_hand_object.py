@@ -130,7 +130,7 @@ def test_a_hand_may_act_on_unknown_things_and_on_hands(tmp_path: Path) -> None:
     assert brief(derive(tmp_path, content=content), 12) == [(name, "left", 1) for name in (CUP, RIGHT, LEFT)]
 
 
-def test_of_two_annotations_of_an_object_the_last_one_is_its_box(tmp_path: Path) -> None:
+def test_the_last_of_two_annotations_of_an_object_is_its_box(tmp_path: Path) -> None:
     """Also one outside of the frame, or without an area."""
     content = document()
     boxes = {CUP: [-9.0, 10.0, 8.0, 0.2], LEFT: [0.0, 0.0, 48.0, 32.0]}
@@ -252,7 +252,7 @@ def test_answers_are_read_as_released(answer: str, expected: list[Content]) -> N
     assert read(TASK, answer, SIZE).value["interactions"] == expected
 
 
-def test_what_the_model_wrote_is_kept_beside_the_pixels() -> None:
+def test_the_models_written_boxes_are_kept_beside_the_pixels() -> None:
     parsed = read(TASK, f"[{BOTH}]", SIZE, BoxFormat("yxyx", 1000))
     assert parsed.value["written"] == [item(hands=[[1, 2, 3, 4], [5, 6, 7, 8]], target=[10, 20, 30, 40], kind="both")]
 
@@ -260,7 +260,7 @@ def test_what_the_model_wrote_is_kept_beside_the_pixels() -> None:
 @pytest.mark.parametrize(
     "bad", [item(hands=[[1, 2, 3, True]]), item(target=[1, 2, 3, "4"]), item(target=[1, 2, 3, 1e12])]
 )
-def test_the_papers_protocol_reads_plain_numbers_alone(bad: object) -> None:
+def test_the_papers_protocol_reads_only_plain_numbers(bad: object) -> None:
     assert isinstance(TASK.parse(json.dumps([bad]), SIZE, GRID), Prediction)
     assert isinstance(HandObject(options={"protocol": "paper"}).parse(json.dumps([bad]), SIZE, GRID), ParseError)
 

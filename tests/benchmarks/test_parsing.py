@@ -19,7 +19,7 @@ from barista_bench.benchmarks.parsing import MAX_WASTED, is_text, json_arrays
 from barista_bench.scene_graph.domain import domain_vocabulary
 
 
-def test_text_is_what_has_a_utf_8_form() -> None:
+def test_only_values_with_a_utf_8_form_are_text() -> None:
     assert [chr(code) for code in range(0xD700, 0xE100) if not is_text(f"a{chr(code)}")] == [
         chr(code) for code in range(0xD800, 0xE000)
     ]
@@ -34,7 +34,7 @@ def test_arrays_inside_others_are_read_again_within_the_bound_on_all_reading() -
     assert 0 <= sum(1 for _ in json_arrays(text, nested=True)) * 300_000 - MAX_WASTED < 300_000
 
 
-def test_brackets_that_lead_nowhere_cost_what_is_read_of_them_wherever_they_stand() -> None:
+def test_unmatched_brackets_use_up_only_the_budget_of_the_text_that_is_read_for_them() -> None:
     assert list(json_arrays("x" * 49_000 + "[ " * 30 + "[1]")) == [[1]]
 
 
@@ -96,7 +96,7 @@ def test_overlap_is_bounded_and_only_recall_ignores_context(answer: str, referen
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["C", "Z"]), min_size=1).filter(lambda t: ":" not in t))
-def test_what_is_labelled_is_read_back(text: str) -> None:
+def test_labelled_values_are_read_back(text: str) -> None:
     assert after_label(f"Thinking...\nDescription: {text}", "description") == text
 
 
@@ -144,7 +144,7 @@ def outcome(form: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("by", ["own", "other", "later"])
-def test_of_the_forms_in_which_models_answer_hardly_any_is_unread_and_none_read_wrongly(by: str) -> None:
+def test_common_forms_of_answers_are_hardly_ever_unread_and_never_read_wrongly(by: str) -> None:
     forms = [form for form in FORMS if form["by"] == by]
     counts = Counter(map(outcome, forms))
     assert len(forms) >= 75

@@ -62,7 +62,7 @@ PUBLISHED: dict[str, tuple[Sampling, str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_published_is_the_default(name: str) -> None:
+def test_the_default_is_the_published_protocol(name: str) -> None:
     task = get_task("barista", name)
     assert (task.sampling, task.upstream_name, task.primary, task.sample_score) == PUBLISHED[name]
 

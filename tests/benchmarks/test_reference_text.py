@@ -33,7 +33,7 @@ def test_the_reference_is_structured_as_released(example: Example) -> None:
 @pytest.mark.parametrize(
     ("attributes", "relations", "lines"),
     [
-        # A record counts once, whatever its ranges; two records twice.
+        # A record counts once, with any ranges; two records twice.
         (
             [("color", "red", (0, 40)), ("color", "red", (0, 40)), ("state", "full", (0, 20), (9, 40))],
             [(CUP, MACHINE, "on")],
@@ -49,7 +49,7 @@ def test_the_reference_is_structured_as_released(example: Example) -> None:
                 "coffee machine on coffee cup",
             ],
         ),
-        # Of an object's own relations those that say what is part of it are left out; not those of related objects.
+        # An object's own relations leave out its parts; the relations of related objects keep them.
         (
             [("color", "red", (0, 40))],
             [

@@ -85,7 +85,7 @@ def test_unknown_objects_are_no_candidates_but_count_as_other_ends(tmp_path: Pat
 
 
 def shape(box: tuple[int, int, int, int], mask: tuple[int, int, int, int] | None = None) -> dict[str, Any]:
-    """An annotation of a lid; without a mask of its own it fills its box."""
+    """An annotation of a lid; without its own mask it fills its box."""
     return {"bbox": list(map(float, box)), "segmentation": segmentation(mask or box)}
 
 
@@ -104,7 +104,7 @@ SMALL_BOX = {"bbox": [0.0, 0.0, 10.0, 10.0]}
         ([shape((WIDTH - 13, 10, 10, 10))], 1),
         ([shape((10, HEIGHT - 12, 10, 10))], 0),
         ([shape((10, HEIGHT - 13, 10, 10))], 1),
-        # The mask decides where there is a usable one, of two the last; else each box by itself.
+        # A usable mask decides, the last one of two; else each box.
         ([LARGE], 1),
         ([SMALL], 0),
         ([WHOLE_BOX | {"segmentation": {"counts": "0", "size": [HEIGHT, WIDTH]}}], 1),

@@ -64,7 +64,7 @@ def test_objects_are_numbered_by_category_and_id_and_relations_use_the_numbers(e
 
 
 def test_every_annotation_has_a_number_and_rows_name_the_last_one_of_an_object(tmp_path: Path) -> None:
-    """Sorted by category whatever its case, then by id; a relation that is stated or holds twice is two rows."""
+    """Sorted by category in lower case, then by id; a relation that is stated or holds twice is two rows."""
     content = document()
     content["categories"].append({"id": "c-unknown", "name": "Unknown"})
     content["object_id_to_category_id"] |= {LEFT: "c-unknown", "a-cup": "c-coffee cup"}
@@ -106,7 +106,7 @@ def test_the_vocabulary_comes_from_all_videos_even_if_few_are_sampled(tmp_path: 
 
 
 @pytest.mark.parametrize("seed", [42, None])
-def test_shuffling_and_cutting_are_those_of_the_released_freezer(seed: int | None) -> None:
+def test_shuffling_and_cutting_equal_the_released_freezer(seed: int | None) -> None:
     examples = [Example(str(i), "b", "t", "", (FrameRef("v", i),), {}, {}) for i in range(20)]
     expected = list(examples)
     if seed is not None:
@@ -131,7 +131,7 @@ def test_the_images_are_the_frame_and_the_marked_frame(example: Example) -> None
     assert np.array_equal(frame, np.full((64, 96, 3), 100, np.uint8)), "the frame itself stays clean"
 
 
-def test_a_frame_of_another_size_is_brought_to_that_of_the_annotations_for_the_marks(example: Example) -> None:
+def test_a_frame_of_another_size_is_resized_to_the_annotations_for_the_marks(example: Example) -> None:
     frame = np.random.default_rng(0).integers(0, 256, (10, 12, 3), np.uint8)
     raw, marked = TASK.images(example, [frame])
     assert np.array_equal(np.asarray(raw), frame)

@@ -1,4 +1,4 @@
-"""Reading any release of annotations: files to values, values to typed records, and what each mistake costs."""
+"""Reading any release of annotations: files to values, values to typed records, and the cost of each mistake."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_a_line_that_is_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     "name", [rb'"\ud800"', b'"\xff"', b"NaN", b"Infinity", b"1e999", b"[]"], ids=lambda name: name.decode("latin-1")
 )
-def test_what_no_field_takes_costs_the_element_that_holds_it(tmp_path: Path, name: bytes) -> None:
+def test_a_value_of_the_wrong_type_costs_its_element(tmp_path: Path, name: bytes) -> None:
     content = b'[{"name": "a"}, {"name": ' + name + b'}, {"name": "b", "sizes": [1]}]'
     ((whole,), problems) = values_of(tmp_path, "cups.json", content)
     assert not problems
@@ -80,7 +80,7 @@ def test_no_number_beyond_all_bounds_reaches_a_record(tmp_path: Path, size: byte
     assert raised.value.key == "sizes[1]"
 
 
-def test_what_stands_beside_what_is_read_does_no_harm(tmp_path: Path) -> None:
+def test_fields_beside_the_known_ones_do_no_harm(tmp_path: Path) -> None:
     ((whole,), _) = values_of(tmp_path, "cups.json", rb'{"name": "\ud83d\ude00", "\ud800": 1, "other": "\udfff"}')
     assert convert_record(whole.value, Cup).name == "\U0001f600"
     assert json.dumps(list(map(str, whole.value))).isascii()  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""Results under the release's names: what a task result holds, and what counts in the figures of a run."""
+"""Results under the release's names: the fields of a task result, and the samples that the figures of a run count."""
 
 from typing import Any
 
@@ -102,13 +102,13 @@ def test_boxes_of_another_scale_are_given_on_the_examples_own(box_format: BoxFor
         ("temporal_vqa", {"predicted_answer"}),
     ],
 )
-def test_a_result_of_an_unread_answer_lacks_the_answer_alone(name: str, answer_keys: set[str]) -> None:
+def test_a_result_of_an_unread_answer_lacks_only_the_answer(name: str, answer_keys: set[str]) -> None:
     unread = task_result(get_task("barista", name), example(name), None, BOXES)
     assert result(name).keys() - unread.keys() == answer_keys
     assert unread.keys() <= result(name).keys()
 
 
-def test_metrics_by_type_have_the_type_without_case_and_count_answered_frames_alone() -> None:
+def test_metrics_by_type_have_the_type_without_case_and_count_only_answered_frames() -> None:
     by_type = {"position": {"tp": 1, "pred_count": 1, "gt_count": 1, "precision": 1.0, "recall": 1.0, "f1": 1.0}}
     assert result("relations")["per_relation_type"] == by_type
     assert task_metrics(*run("relations", None, UNREAD, FAILED))["per_relation_type"] == by_type
@@ -195,7 +195,7 @@ def test_judged_metrics_are_means_of_the_scores_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("name", ["grounding", "hand_object", "relations", "activity"])
-def test_metrics_of_a_run_are_those_of_the_tasks_own(name: str) -> None:
+def test_metrics_of_a_run_equal_the_tasks_own(name: str) -> None:
     task, records = run(name, None, UNREAD, None)
     answer = task.parse(CASES[name][2], CASES[name][0], BOXES)
     assert isinstance(answer, Prediction)

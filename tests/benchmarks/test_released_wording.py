@@ -1,4 +1,4 @@
-"""The release's texts in a prompt file: what the script writes, what is asked with it, and whose wording it is."""
+"""The release's texts in a prompt file: the script's output, the questions from it, and the wording's name."""
 
 import json
 import logging
@@ -107,7 +107,7 @@ def flat(prompt: Prompt) -> list[str | int]:
         ),
     ],
 )
-def test_parts_stand_in_the_released_order(prompts: Path, name: str, system: str, parts: list[str | int]) -> None:
+def test_parts_are_in_the_released_order(prompts: Path, name: str, system: str, parts: list[str | int]) -> None:
     prompt = asked(prompts, name)
     assert (prompt.system, flat(prompt)) == (system, parts)
 
@@ -191,7 +191,7 @@ def test_a_file_with_every_known_hash_is_the_release_if_it_says_so(
     assert caplog.text.endswith("tasks.activity.extra.frozen_question, writer.system\n")
 
 
-def test_the_known_hashes_are_those_of_the_rules() -> None:
+def test_the_known_hashes_equal_the_hashes_of_the_rules() -> None:
     rules = SHARED / "upstream_barista.md"
     if not rules.is_file():
         pytest.skip(f"{rules} is absent: the released rules are not part of this repository")
@@ -215,7 +215,7 @@ def test_the_known_hashes_are_those_of_the_rules() -> None:
     } == released_wording.BASE_LENGTHS
 
 
-def test_the_known_hashes_of_sent_texts_are_those_of_the_release(golden: Path) -> None:
+def test_the_known_hashes_of_sent_texts_equal_the_release(golden: Path) -> None:
     def sent(task: str) -> list[dict[str, object]]:
         return json.loads((golden / "prompts" / f"{task}.json").read_text())
 

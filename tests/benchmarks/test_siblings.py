@@ -1,4 +1,4 @@
-"""What every sibling benchmark keeps to, whichever of their tasks and options is looked at."""
+"""Rules that every sibling benchmark keeps, for all of its tasks and options."""
 
 import fnmatch
 import itertools
@@ -81,7 +81,7 @@ def test_the_oracle_has_the_best_score_by_every_combination_of_options(
 
 
 @pytest.mark.parametrize("kind", RESAMPLED, ids=lambda kind: f"{kind.benchmark}-{kind.name}")
-def test_drawn_metrics_are_those_of_the_samples_drawn_by_every_option(
+def test_drawn_metrics_equal_the_metrics_of_the_drawn_samples_for_every_option(
     kind: type[Task], examples: dict[type[Task], list[Example]]
 ) -> None:
     for task in with_every_option(kind, each_value_once):
@@ -141,7 +141,7 @@ def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
 
 @pytest.mark.full
 def test_prompts_instructions_and_pages_are_in_our_own_words() -> None:
-    """No run of eight words of a paper or of the data stands in what models or people are told."""
+    """No eight consecutive words of a paper or of the data are in texts for models or people."""
     sources = [path for part in ("papers", "data") for path in (SHARED / part).rglob("*") if path.is_file()]
     if not sources:
         pytest.skip(f"{SHARED} is absent: papers and data are not part of this repository")

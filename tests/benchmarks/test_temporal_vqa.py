@@ -139,7 +139,7 @@ def from_file(folder: Path) -> Sampling:
 
 
 def test_written_pairs_replace_the_templates_as_they_stand(tmp_path: Path, root: Path) -> None:
-    """Neither drawn nor sorted nor measured again, whatever caps hold."""
+    """Neither drawn nor sorted nor measured again, with any caps."""
     pairs = pair("Short.", "relation_change"), pair(), pair(), pair("the the", "")
     folder = cache(tmp_path, clip(*pairs, index=3), "", clip(pair(), frames=[5, 9, 99]))
     items = derive(root, replace(from_file(folder), per_class=1))
@@ -176,7 +176,7 @@ def test_pairs_without_question_or_answer_keep_their_number(tmp_path: Path, root
     assert [e.metadata["qa_index"] for e in items if isinstance(e, Example)] == [4]
 
 
-def test_written_clips_are_those_of_the_video_and_the_sampled_range(tmp_path: Path, root: Path) -> None:
+def test_written_clips_equal_the_video_and_the_sampled_range(tmp_path: Path, root: Path) -> None:
     folder = cache(tmp_path, clip(pair(), frames=[40, 41], index=40), clip(pair(), frames=[4, 8]), clip(pair()))
     (skipped,) = [i for i in graph_examples(TASK, SceneGraph(root), from_file(folder)) if isinstance(i, SkippedExample)]
     assert skipped.text == "clip 40: its frames are not in the video"
@@ -217,7 +217,7 @@ def test_a_folder_of_pairs_holds_some_file(tmp_path: Path, root: Path) -> None:
         derive(root, from_file(tmp_path / "absent"))
 
 
-def test_frozen_lines_are_those_of_the_released_code(golden: Path, real_release: Path, compared: Compared) -> None:
+def test_frozen_lines_equal_the_released_code(golden: Path, real_release: Path, compared: Compared) -> None:
     count = 0
     for folder in sorted(golden.glob("vqa/*")):
         config, name = json.loads((folder / "config.json").read_text()), folder.name
@@ -323,7 +323,7 @@ def test_changes_that_read_the_same_are_told_once() -> None:
     assert answer.endswith("the lid is now on the jar and the lid is no longer on the tray.")
 
 
-def test_activities_that_begin_or_end_are_not_told_to_go_on() -> None:
+def test_activities_that_begin_or_end_are_not_said_to_continue() -> None:
     steps = [
         ("started", "Stir"),
         ("continuing", "Brew"),

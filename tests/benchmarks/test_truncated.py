@@ -130,11 +130,11 @@ def test_confidences_that_were_cut_are_not_used(scores: str, kept: list[float] |
         "{one}",
     ],
 )
-def test_what_is_malformed_or_only_thought_is_not_taken_for_cut(name: str, broken: str) -> None:
+def test_a_malformed_answer_or_only_thoughts_are_not_taken_for_a_cut(name: str, broken: str) -> None:
     assert read(name, broken.format(one=json.dumps(ONE[name]))) is None
 
 
-def test_an_array_that_closed_before_is_not_the_one_that_breaks_off() -> None:
+def test_an_array_that_closed_before_is_not_the_cut_one() -> None:
     assert cut_array('[{"a": 1}] or [{"a": 2}, {"a": 3') == cut_array('[{"a": 2}, {"a": 3')
     assert cut_array('[{"a": 1}]') is None
     assert cut_object('Boxes: {"bboxes": [[1, 2, 3, 4], [', "bboxes") is None, "the release reads no object in prose"

@@ -1,4 +1,4 @@
-"""An answer with entries of which none can be read is a parse error, and never `nothing there`.
+"""An answer with only unreadable entries is a parse error, and never `nothing there`.
 
 So it is by the paper's protocol and in tasks without released code. The release reads it as an empty answer; either way
 entries that were left out are counted.
@@ -95,7 +95,7 @@ def test_what_can_be_read_counts_and_the_rest_is_counted(name: str, text: str, d
 
 
 @pytest.mark.parametrize(("name", "text"), [case for case in UNREAD if case[0] in ("grounding", "relations")])
-def test_the_release_reads_it_as_an_empty_answer_and_counts_what_it_leaves_out(name: str, text: str) -> None:
+def test_the_release_reads_it_as_an_empty_answer_and_counts_its_omissions(name: str, text: str) -> None:
     task, inputs = TASKS[name]
     answer = type(task)().parse(text, inputs, DEFAULT_BOX_FORMAT)
     if isinstance(answer, Prediction):

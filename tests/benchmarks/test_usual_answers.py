@@ -1,4 +1,4 @@
-"""What the prior takes for usual: numbers of boxes, typical texts, the commonest choice."""
+"""The usual answers of the prior: numbers of boxes, typical texts, the commonest choice."""
 
 import json
 from collections import Counter, defaultdict
@@ -48,7 +48,7 @@ def test_the_most_typical_text_has_the_highest_expected_overlap(words: list[list
     texts = [" ".join(part) for part in words]
 
     def expected(text: str) -> float:
-        """Over all texts, mean hits over mean lengths: each pair compared by itself."""
+        """Over all texts, mean hits over mean lengths, with each pair compared separately."""
         bags = [Counter(content_words(other)) for other in texts]
         of_text = Counter(content_words(text))
         lengths = sum(of_text.total() + bag.total() for bag in bags)
@@ -203,7 +203,7 @@ def test_activity_answers_the_choice_that_is_the_truth_most_often() -> None:
     assert task.prior_answer(asked("v9", "a"), [asked("v1", "a"), asked("v2", "b")], GRID) == "ANSWER: B"
 
 
-def test_a_question_never_asked_is_answered_as_the_one_most_like_it() -> None:
+def test_a_question_never_asked_gets_the_answer_of_the_most_similar_one() -> None:
     (task,) = (kind() for kind in TASKS if kind.name == "temporal_vqa")
 
     def asked(name: str, question: str, answer: str) -> Example:

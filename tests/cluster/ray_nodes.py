@@ -1,4 +1,4 @@
-"""A Ray cluster of several nodes on this machine, each of which can be killed."""
+"""A Ray cluster of several nodes on this machine; each node can be killed."""
 
 import os
 import threading

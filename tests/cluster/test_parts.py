@@ -1,4 +1,4 @@
-"""What nodes of a cluster do, and what is refused before they do it: no Ray is needed for either."""
+"""The work of a cluster's nodes, and refusals before it; neither needs Ray."""
 
 import shutil
 from pathlib import Path
@@ -120,7 +120,7 @@ def test_a_copy_refuses_other_examples_than_the_drivers(dataset: Path, tmp_path:
         ModelCopy(config, ["0" * 64], str(Path.cwd())).load()
 
 
-def test_nodes_need_what_the_command_names_and_the_videos_of_linked_examples(
+def test_nodes_need_the_named_files_and_the_videos_of_linked_examples(
     linked_dataset: Path, small_release: Path, tmp_path: Path
 ) -> None:
     config = RunConfig(data=str(linked_dataset), out=tmp_path / "run", model=f"text_only:{tmp_path}")
@@ -134,7 +134,7 @@ def test_nodes_need_what_the_command_names_and_the_videos_of_linked_examples(
 
 
 @pytest.mark.full
-def test_a_video_is_annotated_from_its_files_alone_and_what_changed_comes_home(
+def test_a_video_is_annotated_from_only_its_files_and_changed_files_come_back(
     small_kitchen: Path, tmp_path: Path
 ) -> None:
     project = start_project(tmp_path / "project", small_kitchen, propagator="copy_nearest")

@@ -1,4 +1,4 @@
-"""A Ray cluster of several nodes: whatever becomes of one of them, nothing is lost, doubled or different."""
+"""A Ray cluster of several nodes: a fault of any node loses, doubles and changes nothing."""
 
 import re
 import shutil
@@ -111,7 +111,7 @@ def test_a_dataset_has_the_same_bytes_though_a_node_is_killed(
 
 
 def after_a_second() -> Callable[[], bool]:
-    """A condition that holds before the first result: it takes a node longer to import what it needs."""
+    """A condition that holds before the first result: a node takes longer to import its modules."""
     begun = time.monotonic()
     return lambda: time.monotonic() - begun > 1
 
@@ -183,13 +183,13 @@ def test_what_ends_every_copy_that_it_is_given_to_fails_and_the_rest_is_answered
         session = run(linked, tmp_path / "run", cluster=cluster.address, **settings)
     finally:
         cluster.remove(node)
-    assert session.failed <= 2  # it, and at most what a copy had in hand beside it
+    assert session.failed <= 2  # it, and no more than a copy had in hand beside it
     assert "3 copies of the model were lost" in session.first_failure
     assert session.asked + session.failed == 400
     assert run(linked, tmp_path / "run", model="chance", limit=400, repetitions=1).asked == session.failed
 
 
-def test_with_all_copies_lost_the_run_ends_and_goes_on_at_the_next_start(
+def test_a_run_that_lost_all_copies_ends_and_continues_at_the_next_start(
     cluster: LocalCluster, linked: Path, tmp_path: Path
 ) -> None:
     out, settings = tmp_path / "run", {"model": "chance", "repetitions": 1, "limit": 3_000}

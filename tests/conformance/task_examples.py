@@ -31,7 +31,7 @@ def options_of(task: type[Task]) -> dict[str, object]:
 
 
 class Releases:
-    """What the examples of each benchmark are derived from."""
+    """The sources of each benchmark's examples."""
 
     def __init__(self, source_of: Callable[[str], Path]) -> None:
         self._source_of = source_of
@@ -41,7 +41,7 @@ class Releases:
         return self._source_of(task.benchmark)
 
     def examples(self, kind: type[Task]) -> list[Example]:
-        """Examples of a task, where its protocols freeze different ones those of both; made once."""
+        """Examples of a task, from both protocols where they freeze different ones; made once."""
         if kind not in self._made:
             first, *others = (kind(options=rules) for rules in choices_of_rules(kind))
             tasks = [first, *(task for task in others if task.example_options)]

@@ -1,4 +1,4 @@
-"""What every folder in metrics/ must hold, and what it may import."""
+"""The required files and the allowed imports of every folder in metrics/."""
 
 import ast
 import re
@@ -58,7 +58,7 @@ def test_the_folder_requires_every_library_that_it_imports(name):
 
 @every_folder
 def test_the_script_imports_every_sibling_that_its_siblings_need(name):
-    # evaluate copies what the script itself imports, on lines of their own, and looks no further.
+    # evaluate copies only files that the script itself imports, one import a line.
     pattern = re.compile(r"^from \.(\w+) import .*[^(,\\]$", re.MULTILINE)
     folder = METRICS / name
     copied = set(pattern.findall((folder / f"{name}.py").read_text(encoding="utf-8")))

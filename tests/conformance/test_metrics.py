@@ -312,7 +312,7 @@ def test_a_column_of_text_and_columns_of_unequal_length_are_named(name, sample, 
 
 
 def with_arrays(value, convert, counter):
-    """The same value with every list of numbers, of whatever depth, as an array."""
+    """The same value with every list of numbers, at any depth, as an array."""
     if isinstance(value, dict):
         return {key: with_arrays(item, convert, counter) for key, item in value.items()}
     if not isinstance(value, list) or not value:
@@ -328,7 +328,7 @@ def with_arrays(value, convert, counter):
 
 
 def half(value):
-    """Fractions alone: numbers and pixels are whole."""
+    """Only fractions: numbers and pixels are whole."""
     torch = pytest.importorskip("torch")
     return torch.tensor(value, dtype=torch.float16 if np.asarray(value).dtype.kind == "f" else None)
 

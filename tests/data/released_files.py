@@ -74,7 +74,7 @@ def metadata(example: Example) -> dict[str, Any]:
 
 
 def released_record(example: Example, data: dict[str, Any] | None = None) -> dict[str, Any]:
-    """`mp4_path` is what a harness on another machine would have written, and hostile on top."""
+    """`mp4_path` is a path of a harness on another machine, and hostile too."""
     return {
         "example_id": example.example_id,
         "task_name": UPSTREAM_NAMES[example.task],

@@ -56,6 +56,6 @@ def run_folder(path: Path, examples: list[Example], predictions: list[dict[str, 
 
 
 def answered(path: Path, folder: Path, name: str, *args: Any, **changes: Any) -> Path:
-    """A run folder of all examples of a built folder's task, each answered rightly; the rest is that of `right`."""
+    """A run folder of all examples of a built folder's task with right answers; other fields come from `right`."""
     examples = ours(folder, name)
     return run_folder(path, examples, [right(example, *args, **changes) for example in examples])

@@ -1,4 +1,4 @@
-"""A release in, a dataset folder out: the three ways to load it, frozen and linked, and what it refuses."""
+"""A dataset folder built from a release: the three ways to load it, frozen and linked, and its refusals."""
 
 import json
 import os
@@ -72,7 +72,7 @@ def test_rows_are_the_examples(built: BuiltDataset, tmp_path: Path) -> None:
     assert positions == list(range(24))
 
 
-def test_the_images_are_what_the_task_shows(built: BuiltDataset, small_release: Path, tmp_path: Path) -> None:
+def test_the_images_equal_the_images_of_the_task(built: BuiltDataset, small_release: Path, tmp_path: Path) -> None:
     row = load(built.folder, "relations", tmp_path)["test"][0]
     raw, marked = row["images"]
     frame = read_frames(small_release / row["video_id"] / "video.mp4", row["frame_indices"])[0]
@@ -293,7 +293,7 @@ def test_settings_that_cannot_be_meant_are_refused(small_release: Path, tmp_path
         build(small_release, tmp_path / "out", configs=["relations"], cache=False, num_proc=0)
 
 
-def test_a_dry_run_counts_what_a_build_makes_and_writes_nothing(
+def test_a_dry_run_counts_the_examples_of_a_build_and_writes_nothing(
     built: BuiltDataset, small_release: Path, tmp_path: Path
 ) -> None:
     drawn = named(build(small_release, tmp_path / "out", sampling=SAMPLING, dry_run=True))
@@ -330,9 +330,7 @@ def test_wrong_overrides_are_refused(small_release: Path, tmp_path: Path, sampli
         build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
 
 
-def test_the_card_says_what_the_folder_holds_and_nothing_names_this_machine(
-    built: BuiltDataset, small_release: Path
-) -> None:
+def test_the_card_describes_the_folder_and_no_file_names_this_machine(built: BuiltDataset, small_release: Path) -> None:
     card = (built.folder / "README.md").read_text()
     assert str(named(built).content_hash) in card
     assert "license: cc-by-nc-4.0" in card
@@ -376,7 +374,7 @@ ROWS = st.fixed_dictionaries(
 
 @settings(max_examples=200)
 @given(st.lists(st.none() | ROWS, max_size=8), st.integers(0, 4), st.integers(0, 8))
-def test_values_are_those_of_to_pylist(rows: list[Any], start: int, count: int) -> None:
+def test_values_equal_to_pylist(rows: list[Any], start: int, count: int) -> None:
     array = pa.array(rows, KIND).slice(min(start, len(rows)), count)
     assert json_values(array, {}) == array.to_pylist()
 
@@ -392,6 +390,6 @@ def test_equal_texts_of_all_rows_are_one_object() -> None:
     [pa.array([1.0, float("nan")]), pa.array([[float("inf")]]), pa.array([b"\xff"]), pa.array([1], pa.timestamp("s"))],
     ids=str,
 )
-def test_what_no_json_holds_is_refused(array: pa.Array) -> None:
+def test_values_outside_json_are_refused(array: pa.Array) -> None:
     with pytest.raises((TypeError, ValueError)):
         json_values(array, {})

@@ -23,12 +23,12 @@ def columns(loaded: DatasetDict) -> set[str]:
 
 
 def entries(cache: Path) -> list[str]:
-    """Ids, the one built first at the front."""
+    """Ids, with the first built at the front."""
     infos = cache.glob("barista/relations-entry=*/*/*/dataset_info.json")
     return [info.parent.name for info in sorted(infos, key=lambda info: info.stat().st_mtime)]
 
 
-def test_the_plain_name_is_the_newest_and_every_entry_has_a_name_of_its_own(small_release: Path, offline: Path) -> None:
+def test_the_plain_name_is_the_newest_and_every_entry_has_its_own_name(small_release: Path, offline: Path) -> None:
     make(small_release, "frozen")
     make(small_release, "linked")
     frozen, linked = entries(offline)
@@ -78,7 +78,7 @@ def test_results_kept_beside_older_rows_do_not_make_them_the_newest(small_releas
 
 
 @pytest.mark.full
-def test_what_is_built_again_is_newest_again(
+def test_an_entry_that_is_built_again_is_the_newest_again(
     small_release: Path, offline: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for step in (10, 20, 10):
@@ -93,7 +93,7 @@ def test_what_is_built_again_is_newest_again(
     assert not caplog.records, "the plain name means nothing"
 
 
-def test_registered_a_release_that_was_changed_is_read_anew(tmp_path: Path, offline: Path, registered: None) -> None:
+def test_a_registered_release_is_read_again_after_a_change(tmp_path: Path, offline: Path, registered: None) -> None:
     root = tmp_path / "release"
     for name in ("a", "b"):
         write_release(root, name, video=False)

@@ -28,7 +28,7 @@ Built = list[tuple[str, dict[str, object]]]
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> Built:
-    """What is built, instead of building it."""
+    """Records the builds and builds nothing."""
     calls: Built = []
 
     def build(source: str, out: Path, **settings: object) -> None:
@@ -60,7 +60,7 @@ def test_a_release_is_built_once_while_its_content_version_and_settings_stay(
     assert len(folders) == len(built) == 5
 
 
-def test_what_is_no_release_stays_as_it_is(built: Built, release: Path, tmp_path: Path) -> None:
+def test_a_folder_without_a_release_stays_as_it_is(built: Built, release: Path, tmp_path: Path) -> None:
     (tmp_path / "data" / "relations").mkdir(parents=True)
     (tmp_path / "data" / "relations" / "all-0.parquet").touch()
     (tmp_path / "made").mkdir()

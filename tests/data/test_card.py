@@ -1,4 +1,4 @@
-"""The dataset cards say what the tasks say: metadata that the Hub and `datasets` read, parameters, protocols."""
+"""The dataset cards agree with the tasks: metadata that the Hub and `datasets` read, parameters, protocols."""
 
 import dataclasses
 import re
@@ -35,7 +35,7 @@ def card() -> DatasetCard:
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_a_card_describes_every_task_and_holds_what_the_hub_filters_by(name: str) -> None:
+def test_a_card_describes_every_task_and_holds_the_filters_of_the_hub(name: str) -> None:
     assert str(DatasetCard.load(CARD.with_name(f"{name}.md"))) == str(published_card(name)), "run scripts/dataset_card"
     card = DatasetCard.load(CARD.with_name(f"{name}.md"), ignore_metadata_errors=False)
     data = card.data.to_dict()
@@ -61,7 +61,7 @@ def test_the_hub_reads_licence_and_every_config_with_its_splits(card: DatasetCar
 
 
 @pytest.mark.parametrize("name", config_names_of("barista"))
-def test_the_features_in_the_card_are_those_of_the_task_or_table(name: str, card: DatasetCard) -> None:
+def test_the_features_in_the_card_equal_the_features_of_the_task_or_table(name: str, card: DatasetCard) -> None:
     features = DatasetInfosDict.from_dataset_card_data(card.data)[name].features
     expected = table_features(name) if name in GRAPH_TABLES else row_features(get_task("barista", name), "frozen")
     assert features == expected
@@ -152,7 +152,7 @@ def test_a_split_without_examples_has_no_leaderboard(tmp_path: Path) -> None:
     assert {board["split"] for board in boards} == {split}
 
 
-def test_the_card_shows_the_picture_beside_it_and_linked_sets_and_tables_have_none(
+def test_the_card_shows_the_picture_beside_it_and_linked_sets_and_tables_show_none(
     built: Path, small_release: Path, tmp_path: Path
 ) -> None:
     with Image.open(built / "example.jpg") as picture:

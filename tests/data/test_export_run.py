@@ -1,4 +1,4 @@
-"""Runs in the layout of the released harness: what was imported comes out as it was, and ours with its figures."""
+"""Runs in the layout of the released harness: imported runs are exported unchanged, and our runs with their figures."""
 
 import json
 import random
@@ -32,7 +32,7 @@ FILES = (
 
 
 def released(folder: Path, tmp_path: Path, examples: list[Example], said: Records) -> Path:
-    """A whole released folder: made with the export, whose files then stand for what the release wrote."""
+    """A whole released folder, made by the export; its files then play the files of the release."""
     import_run(run_folder(tmp_path / "bare", examples, said), tmp_path / "first", root=folder)
     edit(tmp_path / "first/released.jsonl", lambda kept: kept.get("values", {}).pop("task_result", None))
     export_run(tmp_path / "first", tmp_path / "theirs")
@@ -47,7 +47,7 @@ def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 
 def back_equals(theirs: Path, tmp_path: Path, root: Path | None = None) -> ImportedRun:
-    """The folder, imported and exported again, is what it was."""
+    """The folder stays equal when it is imported and exported again."""
     made = import_run(theirs, tmp_path / "imported", root=root)
     export_run(tmp_path / "imported", tmp_path / "back")
     for name in FILES:
@@ -147,7 +147,7 @@ def test_a_run_of_ours_keeps_its_metrics(name: str, six_frozen: Path, kitchen_re
     assert {k: v.repetitions for k, v in other.metrics.items()} == {k: v.repetitions for k, v in first.metrics.items()}
 
 
-def test_the_look_of_marks_is_that_of_the_set(kitchen_release: Path, tmp_path: Path) -> None:
+def test_marks_look_as_in_the_set(kitchen_release: Path, tmp_path: Path) -> None:
     look = {"mask_alpha": 0.25, "boundary_alpha": 0.75, "font_size": 14}
     build(kitchen_release, tmp_path / "barista", configs=["relations"], sampling={"limit": 2, **look}, cache=False)
     run(tmp_path / "barista", tmp_path / "ours", task="relations", model="chance", repetitions=1)
@@ -196,7 +196,7 @@ def test_a_judged_run_of_ours_keeps_its_scores_and_one_of_several_judges_has_to_
     assert export_run(tmp_path / "ours", tmp_path / "other", judge=folder).judge == "oracle"
 
 
-def test_a_run_judged_anew_shows_the_new_scores(six_frozen: Path, tmp_path: Path) -> None:
+def test_a_run_judged_again_shows_the_new_scores(six_frozen: Path, tmp_path: Path) -> None:
     bare = answered(tmp_path / "bare", six_frozen, "temporal_vqa")
     (bare / "run_config.json").write_text(json.dumps({"task_params": {"geval_criteria": []}}))
     (bare / "summary.txt").write_text("Run directory: x\nG-Eval mean score (0-1): N/A (n=0)")
@@ -209,7 +209,7 @@ def test_a_run_judged_anew_shows_the_new_scores(six_frozen: Path, tmp_path: Path
     assert json.loads((tmp_path / "released/run_config.json").read_text())["task_params"]["judge_model"] == "oracle"
 
 
-def test_what_has_no_released_layout_is_refused(six_frozen: Path, tmp_path: Path) -> None:
+def test_a_task_without_a_released_layout_is_refused(six_frozen: Path, tmp_path: Path) -> None:
     run(six_frozen, tmp_path / "paper", task="hand_object", model="chance", protocol="paper")
     with pytest.raises(ConfigError, match=r"paper's protocol.*--protocol release"):
         export_run(tmp_path / "paper", tmp_path / "released")
@@ -223,7 +223,7 @@ def test_a_damaged_sidecar_names_its_line(six_frozen: Path, tmp_path: Path) -> N
         export_run(tmp_path / "run", tmp_path / "released")
 
 
-def test_the_command_says_what_it_wrote(six_frozen: Path, tmp_path: Path) -> None:
+def test_the_command_lists_its_written_files(six_frozen: Path, tmp_path: Path) -> None:
     run(six_frozen, tmp_path / "ours", task="activity", model="chance", repetitions=1)
     arguments = ["export", "run", str(tmp_path / "ours"), "--out", str(tmp_path / "released")]
     done = CliRunner().invoke(cli.app, arguments)

@@ -1,4 +1,4 @@
-"""Frozen sets beside those of the released code: every line of the pack, built, written, and read back."""
+"""Frozen sets beside the sets of the released code: every line of the pack, built, written, and read back."""
 
 import json
 import random
@@ -59,7 +59,7 @@ def test_built_lines_are_the_released_ones(golden: Path, config: str, name: str,
     by_id: dict[str, str] = {}
     for line in theirs:
         by_id.setdefault(json.loads(line)["example_id"], line)  # the released build refuses repeated ids
-    # The pack has a hash where the release freezes a sentence of its own.
+    # The pack has a hash where the release freezes its own sentence.
     sentences = {example_id: json.loads(line)["task_data"].get("question") for example_id, line in by_id.items()}
     examples, _ = built(config, name)
     assert [released_line(example, sentences[example.example_id]) for example in examples] == list(by_id.values())

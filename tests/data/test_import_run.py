@@ -34,7 +34,7 @@ def test_right_answers_of_the_harness_score_one(
     assert (made.task, made.repetitions, made.unanswered, dict(made.statuses)) == (name, 1, 0, {Status.OK: count})
     shutil.rmtree(tmp_path / "theirs")  # which is not needed any more
     results = score(tmp_path / "run").results
-    # The sentence that referring is compared with is made anew from the released reference.
+    # The reference sentence of referring is made again from the released reference.
     least = 0.7 if name == "referring" else 1.0
     assert results.metrics[results.primary].mean >= least - 1e-9
     assert results.coverage.is_complete
@@ -134,7 +134,7 @@ def test_boxes_are_read_in_the_order_of_the_family(
         ({"bbox_format": "xyxy", "bbox_scale": 500}, BoxFormat("xyxy", 500)),
     ],
 )
-def test_boxes_are_read_as_the_settings_say_whatever_the_family(
+def test_boxes_are_read_by_the_settings_for_any_family(
     params: dict[str, Any], box_format: BoxFormat, six_frozen: Path, tmp_path: Path
 ) -> None:
     folder = answered(tmp_path / "a", six_frozen, "grounding", box_format, model="llava", provider="vllm")
@@ -235,7 +235,7 @@ def test_files_that_are_missing_are_named(six_frozen: Path, tmp_path: Path) -> N
         import_run(folder, tmp_path / "run", examples=tmp_path / "elsewhere.jsonl")
 
 
-def test_the_command_takes_several_folders_and_says_what_it_found(six_frozen: Path, tmp_path: Path) -> None:
+def test_the_command_takes_several_folders_and_reports_its_findings(six_frozen: Path, tmp_path: Path) -> None:
     family = {"model": "llava", "provider": "vllm"}
     folders = [str(answered(tmp_path / name, six_frozen, "grounding", QWEN, **family)) for name in ("one", "two")]
     arguments = ["run", "import", *folders, "--out", str(tmp_path / "run")]

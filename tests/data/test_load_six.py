@@ -141,9 +141,7 @@ def test_a_run_is_not_continued_under_other_rules(six_frozen: Path, tmp_path: Pa
         run(six_frozen, tmp_path / "run", task="grounding", model="oracle", repetitions=1, protocol="paper")
 
 
-def test_sets_of_the_paper_are_run_by_the_paper_alone(
-    kitchen_release: Path, kitchen_split: str, tmp_path: Path
-) -> None:
+def test_only_the_paper_runs_sets_of_the_paper(kitchen_release: Path, kitchen_split: str, tmp_path: Path) -> None:
     settings = {"configs": ["activity", "referring"], "sampling": {"limit": 4}, "split_file": kitchen_split}
     made = build(kitchen_release, tmp_path / "papers", options={"protocol": "paper"}, cache=False, **settings)
     for name in ("activity", "referring"):

@@ -32,7 +32,8 @@ LIMITS = {"grounding": 17, "hand_object": 23, "referring": 9, "activity": 5, "re
 
 
 def busy(index: int) -> dict:
-    """A video with examples for all six tasks, and with a frame that relations and one that hand_object must skip."""
+    """A video with examples for all six tasks, and with a frame that relations and a frame that hand_object must
+    skip."""
     content = document(("capsule", "portafilter", "fully automatic")[index % 3])
     for row, name in enumerate(("Place cup", "Press button")):
         content["activities"][row]["activity_class_id"] = f"a-{row}-{index % 3}"
@@ -74,7 +75,7 @@ def plans(release: Path) -> PlannedSets:
 
 @pytest.mark.full
 @pytest.mark.usefixtures("ready_workers")
-def test_two_processes_plan_what_one_does(release: Path, plans: PlannedSets) -> None:
+def test_two_processes_make_the_plan_of_one(release: Path, plans: PlannedSets) -> None:
     other = plans_of(release, num_proc=2)
     assert list(plans.by_task) == TASKS
     for name, plan in plans.by_task.items():
@@ -113,7 +114,7 @@ def test_examples_are_built_as_their_candidates_say_in_any_order(release: Path, 
 
 
 def test_splits_are_chosen_before_classes_are_capped(release: Path) -> None:
-    """One example a class, of test videos alone: caps over all videos would leave some classes to train."""
+    """One example a class, only of test videos: caps over all videos would leave some classes to train."""
     task = get_task("barista", "referring")
     splits = {f"v{index}": TEST if index == 6 else TRAIN for index in range(7)}
     sampling = sampled("referring", per_class=1)
@@ -251,7 +252,7 @@ def test_a_build_has_the_same_bytes_on_one_and_two_processes_elsewhere_and_liste
 
 @pytest.mark.full
 @pytest.mark.usefixtures("ready_workers")
-def test_what_is_lost_on_several_processes_is_counted_as_on_one(tmp_path: Path) -> None:
+def test_losses_on_several_processes_are_counted_as_on_one(tmp_path: Path) -> None:
     for index in range(6):
         write_release(tmp_path / "root", f"v{index}", busy(index))
     (tmp_path / "root/v1/video.mp4").unlink()
@@ -269,7 +270,7 @@ def test_what_is_lost_on_several_processes_is_counted_as_on_one(tmp_path: Path) 
 
 @pytest.mark.full
 @pytest.mark.usefixtures("ready_workers")
-def test_a_cached_build_still_knows_what_was_lost(tmp_path: Path, datasets_cache: Path) -> None:
+def test_a_cached_build_still_knows_its_losses(tmp_path: Path, datasets_cache: Path) -> None:
     for index in range(4):
         write_release(tmp_path / "root", f"v{index}", busy(index), video=index != 2)
     first, again = (

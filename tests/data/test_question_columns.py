@@ -1,4 +1,4 @@
-"""Rows of frozen sets hold what a run asks and what the oracle answers, as chat templates take it."""
+"""Rows of frozen sets hold a run's question and the oracle's answer, in the form for chat templates."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -67,7 +67,7 @@ def rows_of(folder: Path, task: str, cache: Path) -> Dataset:
 
 
 def as_text(messages: list[dict[str, Any]]) -> str:
-    """The chat as `Prompt.as_text` writes it: what a run logs the digest of."""
+    """The chat as `Prompt.as_text` writes it; a run logs the digest of this text."""
     image, text = 0, ""
     for turn in messages:
         text += f"[{turn['role']}]\n"

@@ -1,4 +1,4 @@
-"""The release's own frozen files load, run and score as ours do, and what they lack is named, never guessed."""
+"""The release's frozen files load, run and score as ours do; missing parts are named and never guessed."""
 
 import json
 import random
@@ -75,7 +75,7 @@ def test_answers_score_as_they_do_on_our_own_file(name: str, six_frozen: Path, r
             samples[key].append(Scored(example, parsed if isinstance(parsed, Prediction) else None))
     metrics = {key: task.aggregate(scored) for key, scored in samples.items()}
     for metric in metrics.values():
-        metric.pop("per_category", None)  # hand_object's released interactions do not say what is held
+        metric.pop("per_category", None)  # hand_object's released interactions lack the held object
     assert metrics["read"] == metrics["own"]
 
 
@@ -90,7 +90,9 @@ def test_a_referring_line_keeps_what_its_reference_says(six_frozen: Path, read: 
         assert get_task("barista", "referring").frame_times(other) is None  # no line says when a frame was filmed
 
 
-def test_masks_are_of_the_annotations_whose_objects_must_be_those_of_the_line(six_frozen: Path, read: Read) -> None:
+def test_masks_come_from_the_annotations_whose_objects_must_equal_those_on_the_line(
+    six_frozen: Path, read: Read
+) -> None:
     examples = ours(six_frozen, "relations")
     records = list(map(released_record, examples))
     assert [other.inputs for other in read(*records)] == [example.inputs for example in examples]
@@ -107,8 +109,8 @@ def test_a_missing_field_is_an_error_that_names_it(name: str, six_frozen: Path, 
     for key in task_data(example):
         record = changed(example, lambda data, key=key: data.pop(key))
         if (name, key) in (("referring", "question"), ("activity", "question"), ("temporal_vqa", "num_frames")):
-            assert read(record)  # wording, and what the frames say themselves
-        elif (name, key) != ("temporal_vqa", "category"):  # a pair may have none
+            assert read(record)  # wording, and facts that the frames give
+        elif (name, key) != ("temporal_vqa", "category"):  # a pair may have no category
             with pytest.raises(DataError, match=rf"line 1: task_data: .*`{key}`.*Fix"):
                 read(record)
 
@@ -124,7 +126,7 @@ def test_every_line_that_cannot_be_read_is_named(six_frozen: Path, read: Read) -
         read(*records)
 
 
-def test_a_frame_size_that_the_line_leaves_out_is_read_from_the_video_alone(
+def test_a_frame_size_missing_from_the_line_is_read_only_from_the_video(
     six_frozen: Path, kitchen_release: Path, tmp_path: Path, read: Read
 ) -> None:
     example = ours(six_frozen, "referring")[0]
@@ -198,7 +200,7 @@ def test_build_writes_the_released_layout(kitchen_release: Path, tmp_path: Path)
         build(kitchen_release, out, layout="release", **settings)
 
 
-def test_frozen_sentences_are_those_of_the_wording(kitchen_release: Path, tmp_path: Path) -> None:
+def test_frozen_sentences_equal_the_wording(kitchen_release: Path, tmp_path: Path) -> None:
     prompt_file = write_prompts(tmp_path)
     settings: dict[str, Any] = {"configs": ["referring", "activity"], "sampling": {"limit": 1}, "layout": "release"}
     sentences = {}
@@ -222,7 +224,7 @@ def test_a_wording_without_a_sentence_to_freeze_shares_ours(six_frozen: Path) ->
     assert plain.show_to_judge(example, said) == ours_.show_to_judge(example, said)
 
 
-def test_the_seed_of_the_preparation_is_that_of_the_questions_drawn() -> None:
+def test_the_seed_of_the_preparation_equals_the_seed_of_the_drawn_questions() -> None:
     sampling = replace(get_task("barista", "temporal_vqa").sampling, sampling_seed=5, seed=7)
     params = released_parameters("temporal_vqa", sampling)
     assert params["shuffle_seed"] == 5
@@ -297,7 +299,7 @@ def test_a_released_file_has_one_identity_and_no_splits(
         open_examples(file, "barista", "temporal_vqa", split="test")
 
 
-def test_the_papers_protocol_refuses_boxes_that_are_on_the_grid_alone(six_frozen: Path, read: Read) -> None:
+def test_the_papers_protocol_refuses_boxes_that_exist_only_on_the_grid(six_frozen: Path, read: Read) -> None:
     for name in ("grounding", "hand_object"):
         (other,) = read(released_record(ours(six_frozen, name)[0]), root=None)
         task = get_task("barista", name, options={"protocol": "paper"})
@@ -326,7 +328,7 @@ def places(value: object, path: tuple[object, ...] = ()) -> Iterator[tuple[objec
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(data=st.data())
-def test_whatever_stands_in_a_field_is_read_or_refused_in_words(
+def test_any_value_of_a_field_is_read_or_refused_in_words(
     name: str, data: st.DataObject, six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
     record = released_record(ours(six_frozen, name)[0])

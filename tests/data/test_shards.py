@@ -1,4 +1,4 @@
-"""Sets in several files: how many, how large, in which order, and who divides them."""
+"""Sets in several files: the number, size and order of files, and the reader who divides them."""
 
 import random
 import shutil

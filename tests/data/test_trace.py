@@ -56,7 +56,7 @@ def names(traced: Trace) -> tuple[list[str], list[str]]:
         (10, 20, ["g10", "a2"], ["g14", "a1", "a3"]),  # a3 shares the hand, and begins 20 frames on
         (10, 50, ["g10", "a2"], ["g14", "g60", "a1", "a3"]),
         (14, 0, ["g14"], ["a1"]),
-        (12, 3, [], ["g10", "g14", "g15", "a1", "a2"]),  # nobody shows it: all are near
+        (12, 3, [], ["g10", "g14", "g15", "a1", "a2"]),  # no example shows it: all are near
     ],
 )
 def test_examples_that_show_the_frame_come_first_and_near_ones_share_an_object_with_them(
@@ -73,7 +73,7 @@ def test_a_trace_says_how_far_away_examples_are_and_joins_objects_over_tasks() -
         "cup": ("grounding",),
         "hand": ("activity",),
     }
-    bare = Example("x", "barista", "grounding", "", (FrameRef("v", 3),), {}, {})  # as those of others
+    bare = Example("x", "barista", "grounding", "", (FrameRef("v", 3),), {}, {})  # as in other benchmarks
     traced = trace({"grounding": [bare]}, "v", 3)
     assert (names(traced), traced.objects()) == ((["x"], []), {})
 

@@ -59,10 +59,8 @@ def test_a_local_model_is_named_by_the_last_part_of_its_path(tmp_path: Path, mon
         assert shared_name(name) == name
 
 
-def test_what_a_served_model_is_asked_with_stays_here_and_folders_are_named_by_their_last_part(
-    scored: ScoredRun,
-) -> None:
-    """Neither the address of its server, nor what the user had sent to it."""
+def test_secrets_of_a_served_model_stay_here_and_folders_are_named_by_their_last_part(scored: ScoredRun) -> None:
+    """Neither the address of its server, nor the user's headers to it."""
     private = {"base_url": "https://gpu7.inner.example/v1", "extra_body": '{"user": "ada"}', "jpeg_quality": 80}
     scored.results.model.settings.update(private)
     scored.results.changed_options["encoder"] = "/home/me/mpnet"
@@ -128,7 +126,7 @@ def test_every_answer_is_a_sample_with_its_image_boxes_texts_and_scores(six_froz
         assert path.read_bytes() == (tmp_path / "again" / path.relative_to(tmp_path / "made")).read_bytes()
 
 
-def test_texts_stand_on_the_first_image_and_examples_without_images_are_counted(
+def test_texts_are_on_the_first_image_and_examples_without_images_are_counted(
     small_kitchen: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sampling = {"mask_tracking": {"limit": 2, "spacing": 20}}

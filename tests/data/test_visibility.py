@@ -14,7 +14,7 @@ from tests.generate.raw_video import RawVideo
 SAMPLING = {"grounding": {"limit": 20, "fraction": 1.0, "min_area": 20.0}, "activity": {"frames": 4}}
 
 
-def test_area_time_and_occlusion_are_those_of_the_annotation_file(small_kitchen: Path, tmp_path: Path) -> None:
+def test_area_time_and_occlusion_equal_the_annotation_file(small_kitchen: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     configs = [*SAMPLING, "graph_frames", "graph_instances"]
     build(small_kitchen, data, benchmark="barista", configs=configs, sampling=SAMPLING, cache=False)

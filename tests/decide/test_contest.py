@@ -1,4 +1,4 @@
-"""What is known of a set: its order, its linear scores, its interval, several tasks, and what is missing."""
+"""The known facts of a set: its order, its linear scores, its interval, several tasks, and its missing scores."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -171,7 +171,7 @@ def test_a_tie_is_never_decided(small_blocks: None) -> None:
     assert looked(Known(np.resize([0.0, 1.0], 160)), [list(range(160))]) == {}
 
 
-def test_a_decision_says_what_it_is_about(small_blocks: None) -> None:
+def test_a_decision_names_its_subject(small_blocks: None) -> None:
     known = Known(np.ones(800))
     order = known.contest.order
     known.arrived = [unit[0] for unit in order.units[:64]]
@@ -229,7 +229,7 @@ def test_a_mean_of_exactly_zero_looks_above_at_most_as_often_as_alpha(count: int
 
 
 @given(VALUES, st.data())
-def test_wealth_rises_with_every_value_so_the_worst_may_replace_what_is_missing(
+def test_wealth_rises_with_every_value_so_the_worst_may_replace_missing_values(
     values: list[float], data: st.DataObject
 ) -> None:
     at = data.draw(st.integers(0, len(values) - 1))

@@ -1,4 +1,4 @@
-"""Plans of comparisons: their answers are those of simulated runs, and their costs those of the log."""
+"""Plans of comparisons: their answers equal simulated runs, and their costs equal the log."""
 
 from collections.abc import Callable
 from pathlib import Path

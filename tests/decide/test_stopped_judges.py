@@ -22,7 +22,9 @@ def strong(six_tasks: Path, asks: Asks, tmp_path: Path) -> Path:
     return tmp_path / "strong" / TASK
 
 
-def test_a_judge_stops_says_why_and_goes_on_to_the_score_of_all(strong: Path, weak: Path, tmp_path: Path) -> None:
+def test_a_judge_stops_gives_the_reason_and_continues_to_the_score_of_all(
+    strong: Path, weak: Path, tmp_path: Path
+) -> None:
     judge(weak / TASK, "lexical")
     session = judge(strong, "lexical", until="decided", against=weak)
     assert "strong above weak in mean of the judge, decided after" in session.decision

@@ -1,4 +1,4 @@
-"""Runs that stop when they are decided: what they ask, what they say, and where they have no score."""
+"""Runs that stop when they are decided: their requests, their messages, and the places without a score."""
 
 import os
 import random
@@ -43,7 +43,7 @@ def test_it_stops_before_the_last_answer_and_says_why(six_tasks: Path, asks: Ask
 
 
 @pytest.mark.full
-def test_a_clear_difference_needs_few_answers_and_the_decision_is_that_of_all(
+def test_a_clear_difference_needs_few_answers_and_all_answers_give_the_same_decision(
     six_tasks: Path, asks: Asks, weak: Path, tmp_path: Path
 ) -> None:
     session = asks(tmp_path / "b", skilled(six_tasks, 0.95, "strong"), against=weak, **UNTIL)
@@ -62,7 +62,7 @@ def test_a_clear_difference_needs_few_answers_and_the_decision_is_that_of_all(
 
 
 @pytest.mark.full
-def test_what_is_asked_are_the_first_blocks_of_an_order_that_content_fixes(
+def test_the_run_asks_the_first_blocks_of_an_order_that_content_fixes(
     six_tasks: Path, asks: Asks, weak: Path, tmp_path: Path
 ) -> None:
     asks(tmp_path / "b", skilled(six_tasks, 0.95, "strong"), against=weak, **UNTIL)
@@ -153,7 +153,7 @@ def test_processes_stop_with_the_same_decision(
     world: int, six_tasks: Path, asks: Asks, weak: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asks(tmp_path / "one", skilled(six_tasks, 0.95, "strong"), against=weak, **UNTIL)
-    for rank in range(world):  # one after the other: the first cannot know what the last will answer
+    for rank in range(world):  # one after the other: the first cannot know the answers of the last
         if world > 1:
             monkeypatch.setenv("RANK", str(rank))
             monkeypatch.setenv("WORLD_SIZE", str(world))

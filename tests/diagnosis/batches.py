@@ -1,4 +1,4 @@
-"""Estimates of many studies at once, which is faster. They equal those of the package (`test_estimates.py`)."""
+"""Estimates of many studies at once, which is faster. They equal the package's (`test_estimates.py`)."""
 
 from collections.abc import Iterator, Mapping
 

@@ -90,7 +90,7 @@ def _hand_object(example: Example, parts: Sequence[Part], size: tuple[int, int])
 
 
 def _grounding(example: Example, text: str, book: AidBook) -> str:
-    """The truth of the asked level says what is there, and where; the aids, what is true of each thing."""
+    """The truth of the asked level gives the objects and their places; the aids give the facts about each."""
     scene = book._scene(example)
     boxes = {row.object_id: row.box for row in scene.video.boxes[scene.frames[0]]}
     lines = [match["words"] for line in text.splitlines() if (match := _LINE.fullmatch(line))]

@@ -1,4 +1,4 @@
-"""Scripted noisy responders with planted faults, and what the estimators of a diagnosis should say of them.
+"""Scripted noisy responders with planted faults, and the expected estimates of a diagnosis.
 
 A responder reads the true graph through a noisy channel: at each level it errs with a known rate, which varies by
 video. It uses an aid in a fraction `uptake` of the examples; a tired one errs more with each text before the question;
@@ -37,14 +37,14 @@ class Responder:
     """Rates from 0 to 1.
 
     Args:
-        faults: by level, and of `reasoning`, which no aid mends.
+        faults: by level, and of `reasoning`, which no aid repairs.
         uptake: examples in which it uses an aid, right or false.
         tired: how often each text before the question makes an answer wrong.
         credulous: examples in which it takes inert text for facts of the question.
-        both: a fault that is mended only where the first two levels are told.
+        both: a fault that only aids of the first two levels together repair.
         shared: the fraction of examples in which one fault strikes all levels at once.
         noise: the fraction of faults that are drawn again for every answer.
-        flips: answers that are wrong, or right, whatever the rest.
+        flips: answers that are wrong, or right, independently of the rest.
     """
 
     faults: Mapping[str, float] = field(default_factory=dict)
@@ -164,7 +164,7 @@ def study(
 
 @dataclass(frozen=True)
 class Viewer:
-    """What a responder loses in views.
+    """The loss of a responder in views.
 
     Args:
         lost: right answers that each view makes wrong.

@@ -151,7 +151,7 @@ def test_repeated_answers_are_not_called_questions(repetitions: int, sentence: s
 
 
 @pytest.mark.full
-def test_a_diagnosis_that_was_killed_goes_on_and_says_the_same(
+def test_a_killed_diagnosis_continues_and_says_the_same(
     config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "load_model", lambda *_: Reader(kitchen_data))
@@ -169,7 +169,7 @@ def test_a_diagnosis_that_was_killed_goes_on_and_says_the_same(
     assert last.asked < 4 * LIMIT, "a finished diagnosis asks nothing"
 
 
-def test_an_aided_run_is_told_its_aid_and_goes_on_no_leaderboard(kitchen_data: Path, tmp_path: Path) -> None:
+def test_an_aided_run_contains_its_aid_and_enters_no_leaderboard(kitchen_data: Path, tmp_path: Path) -> None:
     settings = {"task": "relations", "model": "oracle", "repetitions": 1, "limit": 4}
     runner.run(kitchen_data, tmp_path, aid="objects", **settings)
     results = score(tmp_path / "relations").results

@@ -33,7 +33,7 @@ def test_intervals_cover_the_planted_shares(setting: str, design: str) -> None:
 
 
 @pytest.mark.parametrize("videos", [3, 30])
-def test_estimates_of_many_studies_at_once_are_those_of_the_package(videos: int) -> None:
+def test_estimates_of_many_studies_at_once_equal_the_packages(videos: int) -> None:
     made = study(SETTINGS["mixture"], np.random.default_rng(videos), videos, 6)
     for design, columns in (
         ("paths", path_columns(path_scores(made, np.random.default_rng(1)))),
@@ -70,7 +70,7 @@ def test_gains_add_up_to_what_all_aids_gain(design: str) -> None:
     assert total == pytest.approx(1 - estimates.remainder.value - estimates.plain.value)
 
 
-def test_causes_of_single_answers_include_their_faults_and_none_is_named_of_answers_that_change_by_themselves() -> None:
+def test_causes_of_single_answers_include_their_faults_and_answers_that_change_by_chance_have_none() -> None:
     made = study(SETTINGS["mixture"], np.random.default_rng(11), 40, 6)
     rate, pairs = single_cause_pairs(made)
     assert rate is not None

@@ -1,4 +1,4 @@
-"""A diagnosis that is killed by the system five times ends as one that was not."""
+"""A diagnosis that the system kills five times ends as one that was never killed."""
 
 import os
 import random
@@ -36,7 +36,7 @@ def _answers(out: Path) -> int:
     return sum(file.read_bytes().count(b"\n") for file in out.rglob("samples*.jsonl"))
 
 
-def test_a_diagnosis_killed_at_random_five_times_equals_one_that_was_not(kitchen_data: Path, tmp_path: Path) -> None:
+def test_a_diagnosis_killed_at_random_five_times_equals_one_never_killed(kitchen_data: Path, tmp_path: Path) -> None:
     started = time.monotonic()
     subprocess.run(_command(kitchen_data, tmp_path / "whole"), check=True, capture_output=True)
     duration, rng, counts = time.monotonic() - started, random.Random(5), []

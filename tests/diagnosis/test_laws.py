@@ -1,7 +1,7 @@
 """Two laws of aids: an exact reasoner needs nothing else, and a literal copier gains nothing.
 
 Copiers are gated where answers are chosen or structured. Where only words are compared, aids supply words: a diagnosis
-says so. `activity` has no reasoner: which label annotators give to what is seen does not follow from facts.
+says so. `activity` has no reasoner: facts do not decide which label annotators give to an activity.
 """
 
 from collections import defaultdict
@@ -75,7 +75,7 @@ def many_kitchens(made_once: MadeOnce) -> Path:
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["grounding", "hand_object", "relations", "activity"])
-def test_the_upper_limit_of_what_a_copier_gains_is_below_two_hundredths(name: str, many_kitchens: Path) -> None:
+def test_the_upper_limit_of_a_copiers_gain_is_below_two_hundredths(name: str, many_kitchens: Path) -> None:
     task, examples = get_task("barista", name), open_examples(many_kitchens, "barista", name)
     book = AidBook.open(task, examples.examples, str(many_kitchens))
     assert sum(bool(book.levels(example)) for example in examples.examples) >= ENOUGH

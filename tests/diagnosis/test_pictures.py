@@ -151,7 +151,9 @@ def test_an_aid_and_a_view_are_not_mixed(kitchen_data: Path, tmp_path: Path, wat
 
 
 @pytest.mark.full
-def test_a_chat_with_aids_is_what_a_run_with_them_asks(kitchen_data: Path, watcher: Watcher, tmp_path: Path) -> None:
+def test_a_chat_with_aids_equals_the_request_of_an_aided_run(
+    kitchen_data: Path, watcher: Watcher, tmp_path: Path
+) -> None:
     videos, data = kitchen_data.parent / "kitchen", tmp_path / "data"
     split = {"train": sorted(path.parent.name for path in videos.glob("*/video.mp4")), "test": []}
     (tmp_path / "split.json").write_text(json.dumps(split))

@@ -40,7 +40,7 @@ def _bottom(watched: Watched, selector: str) -> float:
     return box["y"] + box["height"]
 
 
-def test_the_first_screen_says_why_and_a_sample_shows_what_was_told(chromium: Browser, written: str) -> None:
+def test_the_first_screen_gives_the_cause_and_a_sample_shows_its_aid(chromium: Browser, written: str) -> None:
     with opened(chromium, written) as watched:
         page = watched.page
         page.locator("#why").wait_for()

@@ -57,7 +57,7 @@ def _transformed(kitchen: Path, out: Path, change) -> Path:
 
 
 @pytest.mark.full
-def test_mirrored_questions_are_those_of_the_mirrored_graph(kitchen_data: Path, tmp_path: Path) -> None:
+def test_mirrored_questions_equal_the_questions_of_the_mirrored_graph(kitchen_data: Path, tmp_path: Path) -> None:
     kitchen = _transformed(kitchen_data.parent / "kitchen", tmp_path / "kitchen", _mirror)
     build(kitchen, tmp_path / "data", frames="linked", sampling=SAMPLING, cache=False, num_proc=1)
     for name in ("hand_object", "referring", "temporal_vqa", "activity"):
@@ -79,7 +79,9 @@ def test_mirrored_questions_are_those_of_the_mirrored_graph(kitchen_data: Path, 
 
 
 @pytest.mark.full
-def test_reversed_questions_are_those_of_the_reversed_graph(kitchen_data: Path, aids_of: Aids, tmp_path: Path) -> None:
+def test_reversed_questions_equal_the_questions_of_the_reversed_graph(
+    kitchen_data: Path, aids_of: Aids, tmp_path: Path
+) -> None:
     kitchen = _transformed(kitchen_data.parent / "kitchen", tmp_path / "kitchen", _reverse)
     (_, examples, book), graphs, compared = aids_of("temporal_vqa"), SceneGraph(kitchen), 0
     for example in examples:

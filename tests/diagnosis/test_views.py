@@ -51,7 +51,7 @@ def test_mirrored_hands_change_sides_and_boxes_change_places(aids_of: Aids) -> N
         task.target_type.read(other.target)
 
 
-def test_a_reversed_clip_closes_what_was_opened_and_reversed_twice_asks_the_same(aids_of: Aids) -> None:
+def test_a_reversed_clip_closes_opened_things_and_reversed_twice_asks_the_same(aids_of: Aids) -> None:
     task, examples, book = aids_of("temporal_vqa")
     kinds = set()
     for example in examples:

@@ -2,7 +2,7 @@
 
     python -m tests.egocot.planting KITCHEN
 
-`said` is the sentence with the falsehood; the rest of the rationale says what the evidence says.
+`said` is the sentence with the falsehood; the rest of the rationale follows the evidence.
 """
 
 import math
@@ -51,7 +51,7 @@ MISSED = {
 
 
 class Planted(NamedTuple):
-    """`sort` tells sorts of falsehoods of one kind apart. `about` is what is said in other words, at one moment."""
+    """`sort` tells sorts of falsehoods of one kind apart. `about` is the reworded fact, at one moment."""
 
     kind: ClaimKind
     sort: str
@@ -92,7 +92,7 @@ def _all(evidence: EvidenceBase) -> Iterator[Planted]:
 
 
 def _of_graph(evidence: EvidenceBase) -> Iterator[Planted]:
-    """What a graph excludes, said as if it were so, and orders the other way round."""
+    """Facts that a graph excludes, stated as true, and orders the other way round."""
     kinds: dict[str, ClaimKind] = {"touches": "hand", "apart from": "hand", "is": "state", "does": "action"}
     kinds |= {"causes": "cause", "precedes": "order"}
     for fact in evidence.facts:
@@ -110,7 +110,7 @@ def _of_fact(kind: ClaimKind, sort: str, fact: EvidenceFact, evidence: EvidenceB
 
 
 def _sure(fact: EvidenceFact, evidence: EvidenceBase) -> float | None:
-    """A moment of the first span that its ends cannot be meant by: one that the evidence names, else far from both."""
+    """A moment of the first span that its ends cannot mean: one that the evidence names, else far from both."""
     start, end = fact.spans[0]
     named = [time for time in evidence.times if start <= time <= end]
     far = start == end or end - start > 2 * TOLERANCE + 0.1
@@ -158,7 +158,7 @@ def _wrong_relation(fact: EvidenceFact, evidence: EvidenceBase) -> Iterator[Plan
             # It is let go of at the end, which may be meant.
             middle = (start + end) / 2
             yield _of_fact("relation", "the opposite", false._replace(spans=((middle, middle),)), evidence)
-    # What is on and under the same thing (a cup in a coffee machine) is so both ways round.
+    # Things on and under the same thing (a cup in a coffee machine) are so both ways round.
     if fact.predicate in ONE_WAY and not {"on", "under"} <= same:
         turned = fact._replace(subject=fact.object, object=fact.subject)
         yield _of_fact("relation", "the other way round", turned, evidence)

@@ -69,7 +69,7 @@ def test_letter_and_rationale_are_read_apart(text: str, letter: str, reasoning: 
         '{"predicted_answer": "Z", "reasoning": "Answer: B"}',
     ],
 )
-def test_what_names_no_letter_by_itself_is_no_answer(text: str) -> None:
+def test_a_text_that_names_no_letter_by_itself_has_no_answer(text: str) -> None:
     assert read_answer(text, CHOICES) is None
 
 
@@ -82,7 +82,7 @@ def test_what_names_no_letter_by_itself_is_no_answer(text: str) -> None:
         *("{0}", "{0}. so", "{0} - so", "{0} (so)", "Option {0} is right", "answer: {1}", "ANSWER: {0} - {2}"),
     ],
 )
-def test_every_letter_is_read_in_the_forms_in_which_any_is(form: str) -> None:
+def test_every_letter_is_read_in_every_accepted_form(form: str) -> None:
     """A is a word too, but a parser that reads it less often than B would favour models that prefer B."""
     for letter, choice in CHOICES.items():
         assert letter_of(form.format(letter, letter.lower(), choice)) == letter

@@ -1,4 +1,4 @@
-"""The claim grammar: what a sentence is taken to say, whoever worded it."""
+"""The claim grammar: the claims of a sentence, in anybody's words."""
 
 import sys
 import time
@@ -80,11 +80,11 @@ def test_relations_have_their_direction(text: str, claim: tuple[str, str, str]) 
         "Neither the left hand nor the right hand touches the tray.",
     ],
 )
-def test_what_is_denied_supposed_or_quoted_is_no_claim(text: str) -> None:
+def test_denied_supposed_and_quoted_facts_are_no_claims(text: str) -> None:
     assert relations(text) == []
 
 
-def test_what_is_said_of_the_answered_choice_is_a_claim() -> None:
+def test_a_statement_about_the_answered_choice_is_a_claim() -> None:
     text = "Option B fits since the left hand holds the kettle."
     assert [claim.kind for claim in said(text, "B")] == ["hand", "object"]
     assert said(text, "A") == []
@@ -177,7 +177,7 @@ def test_a_hand_on_something_unheard_of_is_a_claim_all_the_same() -> None:
     assert (hand_claim.object, hand_claim.is_invented) == (frozenset({"zither"}), True)
 
 
-def test_what_the_target_is_said_to_be_is_a_claim_about_it() -> None:
+def test_a_statement_about_the_target_is_a_claim_about_it() -> None:
     ends = [(claim.subject, claim.object) for claim in said("The target object is the kettle.")]
     assert ends == [(frozenset({"target"}), frozenset({"kettle"}))]
 

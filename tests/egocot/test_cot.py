@@ -1,4 +1,4 @@
-"""The task: examples, prompt, figures, and what is refused of hidden answers."""
+"""The task: examples, prompt, figures, and the refusal of hidden answers."""
 
 import random
 import shutil
@@ -53,10 +53,10 @@ def test_absent_and_broken_media_are_skipped_with_a_reason(tmp_path: Path) -> No
     assert "broken.mp4" in reasons["broken"]
 
 
-def test_the_page_records_load_run_and_score_over_a_stand_in_video(
+def test_the_records_of_the_page_load_run_and_score_over_a_stand_in_video(
     page_folder: Path, small_kitchen: Path, tmp_path: Path
 ) -> None:
-    """The page has no media: any video stands in, since no pixel is looked at."""
+    """The page has no media. Any video serves, since the test reads no pixels."""
     clip = next(small_kitchen.glob("*/video.mp4"))
     (tmp_path / "media").mkdir()
     release = open_release(page_folder, tmp_path)

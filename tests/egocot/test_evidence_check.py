@@ -1,4 +1,4 @@
-"""Claims against evidence: what is supported, what is contradicted, and what is left open."""
+"""Claims against evidence: supported, contradicted, and open claims."""
 
 import random
 from dataclasses import replace
@@ -31,7 +31,7 @@ def verdicts(text: str, evidence: EvidenceBase = KETTLE) -> dict[str, str]:
     ("kind", "text", "verdict"),
     [
         ("hand", "The left hand holds the kettle.", "supported"),
-        ("hand", "The left hand touches the kettle.", "supported"),  # whoever holds it touches it
+        ("hand", "The left hand touches the kettle.", "supported"),  # the hand that holds it touches it
         ("hand", "At 2.0 s the right hand holds the kettle.", "contradicted"),
         ("hand", "At this moment the right hand holds the kettle.", "contradicted"),
         ("hand", "The right hand holds the kettle.", "unverifiable"),  # it may at another time
@@ -106,7 +106,7 @@ def test_half_a_second_is_let_pass_in_favour_of_the_claim(text: str, verdict: st
     assert verdicts(text, LONG)["hand"] == verdict
 
 
-def test_what_is_so_throughout_contradicts_what_is_said_of_any_time() -> None:
+def test_a_fact_of_the_whole_clip_contradicts_claims_about_any_time() -> None:
     throughout = replace(LONG, facts=(EvidenceFact("left hand", "holds", "pot", ((0.0, 10.0),)),))
     for text, verdict in (
         ("The right hand holds the pot.", "contradicted"),
@@ -128,7 +128,7 @@ def test_an_object_that_incomplete_evidence_does_not_name_is_left_open() -> None
     assert verdicts("There is a kettle.") == {"object": "supported"}
 
 
-def test_complete_evidence_contradicts_what_it_does_not_hold() -> None:
+def test_complete_evidence_contradicts_claims_outside_it() -> None:
     evidence = EvidenceBase(
         facts=(EvidenceFact("left hand", "holds", "pot", ((1.0, 2.0),)),),
         objects=frozenset({"left hand", "right hand", "pot", "lid"}),
@@ -137,7 +137,7 @@ def test_complete_evidence_contradicts_what_it_does_not_hold() -> None:
     )
     assert verdicts("There is a fridge.", evidence)["object"] == "contradicted"
     assert verdicts("The lid is on the pot.", evidence)["relation"] == "contradicted"
-    assert verdicts("The lid is behind the pot.", evidence)["relation"] == "unverifiable"  # nobody annotates that
+    assert verdicts("The lid is behind the pot.", evidence)["relation"] == "unverifiable"  # not annotated
     assert verdicts("The right hand holds the lid.", evidence)["hand"] == "contradicted"
 
 
@@ -150,7 +150,7 @@ def test_the_right_choice_says_which_hand_it_is() -> None:
     assert verdicts("At 2.0 s the right hand holds the ladle.", named)["hand"] == "contradicted"
 
 
-def test_what_only_wrong_choices_are_is_not_what_is_asked_about() -> None:
+def test_facts_of_wrong_choices_are_not_the_subject_of_the_question() -> None:
     assert verdicts("The target object is the spoon.", WHICH) == {"object": "contradicted"}
     assert verdicts("The target object is the kettle.", WHICH) == {"object": "supported"}
     assert verdicts("The left hand touches the spoon.", WHICH)["hand"] == "unverifiable"
@@ -188,7 +188,7 @@ GRAPH = annotated_evidence(
     [
         ("At 4.0 s the drawer is open.", "state", "supported"),
         ("At 2.0 s the drawer is open.", "state", "contradicted"),  # within half a second, but excluded at that moment
-        ("At 1.9 s the drawer is open.", "time", "unverifiable"),  # nobody looked then
+        ("At 1.9 s the drawer is open.", "time", "unverifiable"),  # no annotation at this time
         ("At 4.0 s the white cup is full.", "state", "contradicted"),
         ("At 4.0 s the cup is full.", "state", "unverifiable"),  # it may be another one
         ("At 3.0 s the person opens the drawer.", "action", "supported"),
@@ -211,7 +211,7 @@ def test_a_state_is_claimed_only_where_it_is_said_of_a_thing(text: str) -> None:
     assert "state" not in {finding.claim.kind for finding in check_rationale(text, GRAPH).findings}
 
 
-def test_without_a_graph_nobody_claims_states_actions_causes_or_order() -> None:
+def test_without_a_graph_no_claims_about_states_actions_causes_or_order_are_made() -> None:
     text = "The left hand holds the kettle before the right hand touches the table, so that the kettle is open."
     kinds = {finding.claim.kind for finding in check_rationale(text, KETTLE).findings}
     assert kinds == {"hand", "object"}
@@ -224,7 +224,7 @@ def test_true_rationales_have_precision_and_recall_1() -> None:
     assert check_rationale("", ASKED).expected_count == checked.expected_count, "facts of the question are not counted"
 
 
-def test_recall_counts_what_is_said_and_nothing_that_is_wrong() -> None:
+def test_recall_counts_correct_claims_and_no_wrong_ones() -> None:
     checked = check_rationale("The right hand holds the kettle.", KETTLE)
     assert (checked.said_count, checked.recall) == (1, 1 / 7)  # the kettle, which is a target
     assert check_rationale("Because.", KETTLE).precision is None

@@ -40,7 +40,7 @@ def test_every_relation_of_a_scene_graph_is_found_true_of_it(small_kitchen: Path
 
 
 @pytest.mark.full
-def test_one_planted_falsehood_is_found_whatever_its_kind(mini_root: Path, small_kitchen: Path) -> None:
+def test_a_planted_falsehood_of_any_kind_is_found(mini_root: Path, small_kitchen: Path) -> None:
     """But for the sorts that `planting.MISSED` names."""
     for where, bases in (("items", item_bases(mini_root)), ("graphs", graph_bases(small_kitchen))):
         fractions = rates(bases)
@@ -91,7 +91,7 @@ def _states_and_actions(video: VideoGraph) -> Iterator[str]:
 
 
 @pytest.mark.full
-def test_what_is_true_of_the_scene_graph_is_never_contradicted(dev: list[Example], small_kitchen: Path) -> None:
+def test_true_facts_of_the_scene_graph_are_never_contradicted(dev: list[Example], small_kitchen: Path) -> None:
     graph = SceneGraph(small_kitchen)
     asked: dict[str, list[EvidenceBase]] = {video.video_id: [graph_evidence(video)] for video in graph}
     for example in dev:

@@ -84,7 +84,7 @@ def by_hash(request: Request, draw: int) -> Completion | Failure:
 
 
 def definitions(run: ScoredRun) -> dict[str, float]:
-    """R and SCR of the first run from their definitions, by asking the judge anew."""
+    """R and SCR of the first run from their definitions, by asking the judge again."""
     scores: list[tuple[int | None, bool]] = []
     for sample in run.samples:
         if sample.record.repetition:
@@ -106,7 +106,7 @@ def definitions(run: ScoredRun) -> dict[str, float]:
     }
 
 
-def test_r_and_scr_are_those_of_their_definitions(done: JudgeSession) -> None:
+def test_r_and_scr_follow_their_definitions(done: JudgeSession) -> None:
     judged = score_judged(done.run, done.folder)
     results, want = judged.results, definitions(done.run)
     assert results.metrics["r"].repetitions[0] == pytest.approx(want["r"])
@@ -156,7 +156,7 @@ def test_each_reply_has_its_status_and_an_equal_rationale_is_asked_about_once(
     assert results.metrics["r"].mean == pytest.approx((5 * counts["good"] + 2 * counts["poor"]) / judged)
 
 
-def test_reasons_have_one_verdict_whatever_the_judges_file_says(done: JudgeSession) -> None:
+def test_reasons_have_one_verdict_with_any_content_of_the_judges_file(done: JudgeSession) -> None:
     metrics = score_judged(done.run, done.folder).results.metrics
     described = json.loads((done.folder / "judge.json").read_text())
     described |= {

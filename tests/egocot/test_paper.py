@@ -123,7 +123,7 @@ def test_agreement_of_judge_and_evidence_equals_scikit_learns(dev: list[Example]
         assert metrics.kappa == pytest.approx(cohen_kappa_score(first, second))
 
 
-def test_agreement_is_undefined_where_one_of_them_always_says_the_same(dev: list[Example]) -> None:
+def test_agreement_is_undefined_where_one_rater_always_gives_the_same_verdict(dev: list[Example]) -> None:
     run = (answered(dev[0], True, "Because."), answered(dev[1], True, "Because."))
     scores = {sample_name(dev[0].example_id, 0): 0.0, sample_name(dev[1].example_id, 0): 5.0}
     metrics = judge_and_evidence(ModelSamples("m", TASK, (run,), {"judge": scores}), "judge")

@@ -1,4 +1,4 @@
-"""Reading the benchmark's annotation files: what is kept, what is left out, and what is said of it."""
+"""The reader of the benchmark's annotation files: kept entries, omissions, and messages."""
 
 from pathlib import Path
 from typing import Any
@@ -140,7 +140,7 @@ def test_a_bad_row_of_evidence_costs_that_row(tmp_path: Path, part: str, row: di
     assert len(getattr(release.items["q1"].evidence, kept.get(part, part))) == rows
 
 
-def test_what_is_not_in_the_schema_is_named_once_with_its_count(tmp_path: Path) -> None:
+def test_fields_outside_the_schema_are_named_once_with_their_count(tmp_path: Path) -> None:
     release = opened(tmp_path, record("q1", reviewer="x"), record("q2", reviewer="y"))
     (problem,) = release.problems
     assert (problem.severity, problem.key) == ("warning", "reviewer")

@@ -1,4 +1,4 @@
-"""The submission file: what is written, and what is refused."""
+"""The submission file: its content, and refusals."""
 
 import shutil
 from dataclasses import replace
@@ -25,7 +25,7 @@ def answered(example: Example, letter: str = "B", reasoning: str = "It is held."
     return Scored(example, Prediction({"answer": letter, "reasoning": reasoning}))
 
 
-def test_hidden_questions_are_submitted_by_qid_and_none_is_left_out(hidden: list[Example]) -> None:
+def test_hidden_questions_are_all_submitted_by_qid(hidden: list[Example]) -> None:
     lines = submission_lines([*(answered(example) for example in reversed(hidden[1:])), Scored(hidden[0], None)])
     assert [line.qid for line in lines] == sorted(example.example_id.removeprefix("egocot:") for example in hidden)
     assert set(lines[0].model_dump()) == {"qid", "predicted_answer", "reasoning"}
@@ -34,7 +34,7 @@ def test_hidden_questions_are_submitted_by_qid_and_none_is_left_out(hidden: list
     assert (unread.predicted_answer, unread.reasoning) == ("", ""), "what cannot be read is sent empty"
 
 
-def test_what_is_no_submission_of_this_benchmark_is_refused(hidden: list[Example]) -> None:
+def test_a_file_that_is_no_submission_of_this_benchmark_is_refused(hidden: list[Example]) -> None:
     with pytest.raises(DataError, match="answered twice"):
         submission_lines([answered(hidden[0]), answered(hidden[0])])
     with pytest.raises(DataError, match="not one of its choices"):
@@ -90,7 +90,7 @@ def test_a_submission_is_scored_over_the_answers_that_lie_beside_it(
     assert read[dev[0].example_id].prediction is None
     metrics = task.aggregate(list(read.values()))
     assert metrics["accuracy"] == sum(example.target["answer"] == "B" for example in dev[1:]) / len(dev)
-    assert metrics["contradiction_rate"] == 0.0  # nobody knows how long the videos are
+    assert metrics["contradiction_rate"] == 0.0  # the lengths of the videos are unknown
     with pytest.raises(DataError, match="no submission file"):
         get_benchmark("egocot").formats["egocot_submission"](mini_root)
 

@@ -86,7 +86,7 @@ def test_killed_at_random_points_of_submit_poll_and_collect(dataset: Path, tmp_p
     assert set(server.paid.values()) == {1}
 
 
-def test_what_failed_is_asked_again_and_alone(dataset: Path, tmp_path: Path, server: BatchServer) -> None:
+def test_failed_requests_are_asked_again_one_by_one(dataset: Path, tmp_path: Path, server: BatchServer) -> None:
     tries = Counter[str]()
 
     def refuse(custom_id: str) -> int | None:

@@ -65,7 +65,7 @@ def test_a_part_never_ranks_beside_whole_sets(part: Path, dataset: Path, tmp_pat
     assert "was asked a part of the set" in (tmp_path / "report/report.md").read_text(encoding="utf-8")
 
 
-def test_the_same_choice_goes_on_and_another_is_refused(part: Path, dataset: Path) -> None:
+def test_the_same_choice_continues_and_another_is_refused(part: Path, dataset: Path) -> None:
     choice = read_run(part).data.part
     assert choice is not None
     video = next(iter(read_frozen(dataset / "frozen/relations.jsonl", "barista"))).video_id

@@ -31,7 +31,7 @@ FIVE = [  # written, read as, of faults4.md, B4
 
 
 def right_text(question: PreflightQuestion, written: BoxFormat, rng: random.Random | None = None) -> str:
-    """What a model that sees writes, with boxes in a format, off by up to a tenth of their sides with `rng`."""
+    """The answer of a model that sees, with boxes in a format, off by up to a tenth of their sides with `rng`."""
     if question.kind == "box" and question.example is not None:
         inputs, (box,) = question.example.inputs, question.example.target["boxes"]  # type: ignore[misc]
         size = (inputs["frame_width"], inputs["frame_height"])
@@ -178,6 +178,6 @@ def test_run_offers_it_once_for_a_model_that_it_has_not_seen(
 
 
 @pytest.mark.parametrize("model", ["oracle", "text_only:chance", "predictions:x.jsonl"])
-def test_what_is_not_asked_has_no_preflight(model: str, seen: Path) -> None:
+def test_a_task_without_questions_has_no_preflight(model: str, seen: Path) -> None:
     with pytest.raises(ConfigError, match="sees no picture"):
         findings.preflight(settings.PreflightConfig(model=model))

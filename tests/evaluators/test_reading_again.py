@@ -68,7 +68,7 @@ def test_the_runs_own_format_is_no_other_reading(fractions: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("box_format", "zxy/9"), ("think_tags", "<think>")])
-def test_what_is_no_format_and_no_pair_of_tags_is_refused(fractions: Path, name: str, value: str) -> None:
+def test_an_unknown_format_and_an_incomplete_pair_of_tags_are_refused(fractions: Path, name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=rf"--{name.replace('_', '-')}"):
         read_scored(fractions, options={name: value})
 

@@ -21,7 +21,7 @@ from tests.one_run import run
 
 
 class Listener:
-    """A model that keeps what it is asked."""
+    """A model that keeps its requests."""
 
     box_format, batch_size = DEFAULT_BOX_FORMAT, 4
 

@@ -58,7 +58,7 @@ def test_settings_and_task_options_may_be_swept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["frames", "frames=", "out=a,b", "frames=x"])
-def test_what_is_no_sweep_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_folder_that_is_no_sweep_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError):
         list(sweep_configs(RunConfig(data="d", out=tmp_path, model="m", sweep=(text,))))
 
@@ -90,7 +90,9 @@ def checkpoint(folder: Path, number: int) -> None:
     (path / "model.safetensors").write_bytes(b"")
 
 
-def test_each_checkpoint_is_asked_once_and_the_curve_goes_on(six_tasks: Path, tmp_path: Path, asked: list[str]) -> None:
+def test_each_checkpoint_is_asked_once_and_the_curve_continues(
+    six_tasks: Path, tmp_path: Path, asked: list[str]
+) -> None:
     for number in (10, 2):
         checkpoint(tmp_path / "ckpt", number)
     (tmp_path / "ckpt/checkpoint-30").mkdir()  # not complete
@@ -105,7 +107,7 @@ def test_each_checkpoint_is_asked_once_and_the_curve_goes_on(six_tasks: Path, tm
     assert rows[1][1] == rows[2][1]
 
 
-def test_the_callback_scores_what_was_saved(six_tasks: Path, tmp_path: Path, asked: list[str]) -> None:
+def test_the_callback_scores_the_saved_checkpoint(six_tasks: Path, tmp_path: Path, asked: list[str]) -> None:
     pytest.importorskip("transformers")
     checkpoint(tmp_path / "ckpt", 4)
     callback = watching.trainer_callback(

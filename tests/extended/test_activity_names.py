@@ -132,7 +132,7 @@ def test_synonyms_count_unless_they_name_another_class(answer: str, is_right: bo
         ("Pour milk", "take mug", [0, 0]),
     ],
 )
-def test_two_answers_agree_whichever_stands_for_the_truth(first: str, second: str, both_ways: list[int]) -> None:
+def test_two_answers_agree_with_either_as_the_truth(first: str, second: str, both_ways: list[int]) -> None:
     task = OpenActivity()
     asked = example(task, "Open drawer")
     answers = [answered(task, asked, text).prediction for text in (first, second)]
@@ -144,7 +144,7 @@ def test_two_answers_agree_whichever_stands_for_the_truth(first: str, second: st
 
 
 @pytest.mark.parametrize("kind", [OpenActivity, Anticipation])
-def test_the_prior_says_what_is_usual_in_other_videos(kind: type[NamedActivityTask]) -> None:
+def test_the_prior_gives_the_usual_answer_of_other_videos(kind: type[NamedActivityTask]) -> None:
     task = kind()
     others = tuple(example(task, reference) for reference in ("Pour milk", "Grasp cup", "Pour milk"))
     text = task.prior_answer(example(task, "Open drawer"), others, BOXES)

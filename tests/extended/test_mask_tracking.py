@@ -1,4 +1,4 @@
-"""Mask tracking: which objects a clip asks for, how answers are read and scored, and what the baselines are worth."""
+"""Mask tracking: the objects of a clip's question, the reading and scoring of answers, and the baselines' scores."""
 
 import json
 import math
@@ -50,7 +50,7 @@ def entries(masks: Masks) -> dict[str, Any]:
 
 
 def example_of(first: dict[int, Mask], true: Masks, frames: int, name: str = "e") -> Example:
-    """Objects by number with their first masks, and the true masks on later frames, none of which is empty."""
+    """Objects by number with their first masks, and the true masks on later frames, all of them with pixels."""
     height, width = next(iter(first.values())).shape
     given = [{"number": number, "category": "cup", "rle": rle(mask)} for number, mask in first.items()]
     return Example(
@@ -138,7 +138,7 @@ def test_masks_of_one_object_are_united_and_what_cannot_be_used_is_dropped() -> 
     prediction = read(f"So:\n```json\n{json.dumps(answer)}\n```", example)
     assert prediction.dropped == 6
     masks = pixels(prediction)
-    assert masks.keys() == {(1, 1), (2, 2)}  # that of the first frame is given
+    assert masks.keys() == {(1, 1), (2, 2)}  # the mask of the first frame is given
     assert (masks[1, 1] == (block(0, 1) | block(4, 8))).all()
     assert read('{"masks": []}', example).value == {"masks": []}
     assert isinstance(TASK.parse("I see a cup.", example.inputs, BOXES), ParseError)

@@ -32,7 +32,7 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("protocol", ["release", "paper"])
-def test_the_clips_are_those_of_the_question_with_choices(videos: Path, protocol: str) -> None:
+def test_the_clips_equal_the_clips_of_the_question_with_choices(videos: Path, protocol: str) -> None:
     openly, skipped = derived(OpenActivity(options={"protocol": protocol}), videos, ALL)
     by_choice, skipped_there = derived(Activity(options={"protocol": protocol}), videos, ALL)
     assert len(openly) > 5

@@ -1,4 +1,4 @@
-"""Steps of a clip and their times: what is asked, how answers become frames, and how they are scored."""
+"""Steps of a clip and their times: the question, the frames of an answer, and its score."""
 
 import json
 import random
@@ -42,7 +42,7 @@ def test_clips_of_some_seconds_cut_steps_at_their_ends(tmp_path: Path) -> None:
     assert (skipped.frame.frame_index, skipped.reason) == (900, "the clip has 3 frames, and 4 are shown")
 
 
-def test_names_that_differ_in_case_alone_are_two_steps(tmp_path: Path) -> None:
+def test_names_that_differ_only_in_case_are_two_steps(tmp_path: Path) -> None:
     root = video(tmp_path, steps=[(0, 300, "Brew coffee"), (300, 900, "Brew Coffee")])
     (example,), _ = derived(TASK, root, WHOLE)
     assert TASK.aggregate([answered(TASK, example, TASK.reference_answer(example, BOXES))])["f1_50"] == 1

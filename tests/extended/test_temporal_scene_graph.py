@@ -92,7 +92,7 @@ def test_the_prior_names_what_usually_holds_between_the_things_named(example: Ex
     others = [replace(example, target={"relations": example.target["relations"][:count]}) for count in (1, 3)]  # type: ignore[index]
     answer = json.loads(TASK.prior_answer(replace(example, target={}), others, BOXES))
     assert answer == [
-        ["left hand", "holds", "coffee cup", 1, 4],  # in both, then those of one by their names
+        ["left hand", "holds", "coffee cup", 1, 4],  # in both, then those in one, by their names
         ["button", "part of", "coffee machine", 1, 4],
         ["coffee cup", "under", "coffee machine", 1, 4],
     ]
@@ -101,7 +101,7 @@ def test_the_prior_names_what_usually_holds_between_the_things_named(example: Ex
     assert TASK.prior_answer(example, (), BOXES) == "[]"
 
 
-def test_failures_say_what_is_missed_wrong_in_time_said_twice_and_made_up(example: Example) -> None:
+def test_failures_name_missed_mistimed_repeated_and_invented_relations(example: Example) -> None:
     left, button, *_ = reference(example)
     answer = [
         left,

@@ -20,7 +20,7 @@ from tests.generate.raw_video import RawVideo
 
 
 def claims_of(scene: Scene) -> Iterator[tuple[Statement, bool]]:
-    """Statements of all candidates that the graph proves or excludes; of what is given, those that it proves."""
+    """Statements of all candidates that the graph proves or excludes; of the given statements, the proved ones."""
     for name in FAMILIES:
         for candidate in family_class(name)(scene.domain).candidates(scene):
             choices = [choice.statement for choice in (*candidate.right, *candidate.distractors)]
@@ -31,7 +31,7 @@ def claims_of(scene: Scene) -> Iterator[tuple[Statement, bool]]:
 
 
 class Held(NamedTuple):
-    """Claims, by what they say; those whose opposite is proved; those of which nothing is."""
+    """Claims by their text, claims whose opposite is proved, and claims of which neither is proved."""
 
     counts: Counter[bool]
     denied: list[str]

@@ -1,4 +1,4 @@
-"""Small graphs of the generator's tests: whatever a test says of them, and nothing else."""
+"""Small graphs of the generator's tests, which hold only the facts that a test states."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache

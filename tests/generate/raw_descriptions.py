@@ -58,7 +58,7 @@ def _any_fits(video: RawVideo, match: re.Match[str], rivals: list[str], frame: i
 
 
 def _fits(video: RawVideo, said: dict[str, Any], item: str, frame: int) -> bool:
-    """Whether what is recorded lets a description be said of an object."""
+    """Whether the recorded facts allow this description of an object."""
     if said["hand"]:
         return any(row.label == "holds" and row.start <= frame < row.end for row in video.touching(said["hand"], item))
     if said["done"]:

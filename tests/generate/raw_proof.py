@@ -1,8 +1,7 @@
 """Proof of generated statements from a raw annotation file. Shares with the generator but the JSON that it writes.
 
-Each kind of statement has a function of its own here, of its name, after what its docstring means by it, not
-after its code:
-`proved(video, statement)` is True where the file proves it, False where the file proves the contrary, else None.
+Each kind of statement has one function with its name. The function follows the docstring of the kind, not its code:
+`proved(video, statement)` is True where the file proves the statement, False where it proves the contrary, else None.
 """
 
 from collections.abc import Callable, Sequence
@@ -188,7 +187,7 @@ def _is_blurred(video: RawVideo, item: str, kind: str, frame: int) -> bool:
 
 
 def _goes_on(video: RawVideo, item: str, value: str, *frames: int) -> bool:
-    """Whether an activity or step says that somebody is bringing a value about, or at it."""
+    """Whether an activity or step says that hands are bringing a value about, or that they keep at it."""
     now = [row for row in (*video.actions, *video.steps) if any(row.start <= frame < row.end for frame in frames)]
     named = [row.label.lower().partition(" ") for row in now]
     verbs = DOMAIN["ongoing"].get(value, ())
@@ -393,7 +392,7 @@ def any_of(video: RawVideo, said: Said) -> Truth:
 
 
 def only_during(video: RawVideo, said: Said) -> Truth:
-    """Nothing else in the video has a verb and a noun that could be those of the activity."""
+    """No other action in the video has a verb and a noun that could mean the activity."""
     verb, _, noun = said["action"].lower().partition(" ")
     rows = [
         row

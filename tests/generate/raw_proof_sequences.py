@@ -122,7 +122,7 @@ def none_in_view(video: RawVideo, said: Said) -> Truth:
 
 
 def fills(video: RawVideo, said: Said) -> Truth:
-    # A slot of something that hands bring about holds the thing's own name, with what it belongs to.
+    # A slot for the result of hands holds the thing's name, with its owner.
     kinds = {kind.partition(" of the ")[0] for kind in said["kinds"]}
     held = [row for side in SIDES for row in video.touching(side, said["object"]) if row.label == "holds"]
     return bool(video.labels(said["object"]) & kinds) or ("held" in kinds and bool(held))
@@ -156,7 +156,7 @@ def touched_during(video: RawVideo, said: Said) -> Truth:
 
 
 def named(video: RawVideo, said: Said) -> Truth:
-    """Whether an object has a name, with or without what it belongs to, that means nothing else on the frames."""
+    """Whether an object has a name, with or without its owner, that fits no other object on the frames."""
     item = said["object"]
     frames = said.get("frames", range(video.count))
     if said.get("description"):

@@ -1,4 +1,4 @@
-"""What the texts of generated items say, read apart from the package, held against the statements behind them."""
+"""Reads the texts of generated items without the package, and compares them with the statements behind them."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -117,7 +117,7 @@ def mentions(video: RawVideo, question: str, item: str) -> bool:
 
 
 def is_then(video: RawVideo, question: str, frame: int) -> bool:
-    """Whether a question is about a frame: by the clock, or while an activity goes on of which there is but one."""
+    """Whether a question is about a frame: by the clock, or during the only activity of its name."""
     if times(question):
         return is_time(video, times(question)[0], frame)
     said = re.search(r"person (?:is|was) (.+?)(?:[,:?]|$)", question)
@@ -211,7 +211,7 @@ def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def touches_in_turn(video: RawVideo, parts: list[Said], text: str, question: str) -> bool:
-    """What one hand touches at one time, and it or the other at a later one."""
+    """The thing that one hand touches at one time, and the thing that it or the other hand touches later."""
     sides = re.findall("(left|right) hand", question)
     match = re.fullmatch(r"First (the .+), then (the .+)", text)
     names = list(match.groups()) if match else [text.removesuffix(" both times")] * 2
@@ -252,7 +252,7 @@ def changes(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def has_value(video: RawVideo, said: Said, text: str, question: str) -> bool:
-    """A state or colour at a moment, or a moment of a state, of what the question names or a hand is on."""
+    """A state or colour at a moment, or the moment of a state, of the object in the question or under a hand."""
     is_meant = mentions(video, question, said["object"]) or "hand" in question
     if text.startswith("At "):
         asked = re.sub(r" at one of these.*|\?$", "", question)
@@ -326,7 +326,7 @@ def located(video: RawVideo, said: Said, text: str, question: str) -> bool:
 def in_part(video: RawVideo, said: Said, text: str, question: str) -> bool:
     if text != f"In the {said['part']}" or not is_time(video, times(question)[-1], said["frame"]):
         return False
-    # Who is meant by what a hand touches stands in what is given, which the proof looks at.
+    # The given facts say which object a hand touches; the proof reads them.
     is_by_hand = re.search("(left|right) hand", question) is not None and len(times(question)) == 2
     return is_by_hand or mentions(video, question, said["object"])
 
@@ -396,7 +396,7 @@ def depicts(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def done_to(video: RawVideo, action: str) -> set[str]:
-    """What an action can be done to: what hands touch meanwhile and the noun can mean, or all that it can mean."""
+    """The objects of an action: things that hands touch during it and that its noun fits, or all that its noun fits."""
     noun = action.partition(" ")[2].lower()
     named = {item for item in video.category if any(same_noun(noun, label) for label in video.labels(item))}
     rows = [row for row in video.actions if row.label == action]

@@ -66,7 +66,7 @@ class RawVideo:
             yield Row(label, span["image_id_start"], min(span["image_id_end"], self.count))
 
     def _without_gaps(self, rows: Iterable[Row]) -> list[Row]:
-        """Rows of which those with one label are one row if less than half a second is between them."""
+        """Rows; two rows with one label become one if less than half a second is between them."""
         joined: list[Row] = []
         for row in sorted(rows):
             if joined and joined[-1].label == row.label and row.start - joined[-1].end <= self.gap:
@@ -89,7 +89,7 @@ class RawVideo:
         return {side: [key for key, name in self.category.items() if name in DOMAIN["hands"][side]] for side in SIDES}
 
     def hand(self, side: str) -> str:
-        """The one object that is this hand."""
+        """The only object that is this hand."""
         (hand,) = self.hands[side]
         return hand
 
@@ -107,7 +107,7 @@ class RawVideo:
         plain |= {DOMAIN["names"][name] for name in plain if name in DOMAIN["names"]}
         return plain | {f"{colour} {name}" for colour in colours for name in plain}
 
-    # What is to be seen
+    # Visible things
 
     def on(self, item: str, frame: int) -> bool:
         return frame in self.marks[item]
@@ -133,7 +133,7 @@ class RawVideo:
         }
 
     def seen(self, item: str, frame: int) -> bool:
-        """Well to be seen: large enough in the frame, and as much of it as usual, less what is tolerated."""
+        """Easy to see: large enough in the frame, and as much of it visible as usual, less the tolerance."""
         if not self.on(item, frame):
             return False
         area = self.area(item, frame)
@@ -164,7 +164,7 @@ class RawVideo:
         return is_seen and self.distance(first, second, frame) < 2 * APART * self.width
 
     def distance(self, first: str, second: str, frame: int) -> float:
-        """Pixels between the masks of two objects on a frame; no end of them where one is empty."""
+        """Pixels between the masks of two objects on a frame; infinite where one mask is empty."""
         key = min(first, second), max(first, second), frame
         if key not in self._gaps:
             first_mask, other = self.mask(first, frame), self.mask(second, frame)
@@ -182,8 +182,8 @@ class RawVideo:
         return max(0, frame - self.margin), frame, min(self.count - 1, frame + self.margin)
 
     def covered(self, rows: Iterable[Row], frame: int, *items: str) -> bool:
-        """Whether a row is there at a frame, or one on either side of a hole that is short, or in which one of `items`
-        is not annotated at all."""
+        """Whether a frame has a row, or a row on either side of a gap that is short or lacks annotations of one of
+        `items`."""
         known = list(rows)
         if any(row.start <= frame < row.end for row in known):
             return True
@@ -202,6 +202,6 @@ class RawVideo:
         return [row for hand in self.hands[side] for row in self.contacts.get((hand, item), ())]
 
     def is_part(self, first: str, second: str) -> bool:
-        """Whether one is ever a part of the other."""
+        """Whether one object is ever a part of the other."""
         rows = [*self.places.get((first, second), ()), *self.places.get((second, first), ())]
         return any(DOMAIN["places"].get(row.label, {}).get("is_part") for row in rows)

@@ -11,7 +11,7 @@ Truth = bool | None
 
 
 def function_of(said: Said) -> str:
-    """The name of the function for a kind of statement: that of `HandIsOn` is `hand_is_on`."""
+    """The name of the function for a kind of statement: `hand_is_on` for `HandIsOn`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", said["says"]).lower()
 
 
@@ -48,7 +48,7 @@ def exclusive_words(section: str, first: str, second: str) -> bool:
 
 
 def other_action(video: RawVideo, said: str, recorded: str, frame: int) -> bool:
-    """Whether what is recorded cannot be called what is said."""
+    """Whether the recorded object cannot have the stated name."""
     (verb, _, noun), (verb_2, _, noun_2) = said.lower().partition(" "), recorded.lower().partition(" ")
     contacts = {words["do"] for words in DOMAIN["contacts"].values()}
     if verb in contacts and any(
@@ -78,11 +78,11 @@ def same_noun(first: str, second: str) -> bool:
     return same or any(fits(group, first) and fits(group, second) for group in DOMAIN["nouns"])
 
 
-# What is to be seen
+# Visible things
 
 
 def could_mean(video: RawVideo, name: str, item: str) -> bool:
-    """Whether somebody who says `name` can mean an object: by one of its names, or the end of one."""
+    """Whether `name` can mean an object: it is one of the object's names, or the end of one."""
     return any(label == name or label.endswith(f" {name}") for label in video.labels(item))
 
 

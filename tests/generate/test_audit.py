@@ -1,4 +1,4 @@
-"""The audit of a set: what it counts, what its page says, and that hostile texts stay texts."""
+"""The audit of a set: its counts, the text of its page, and hostile texts, which stay texts."""
 
 import html
 import json
@@ -31,7 +31,7 @@ def test_balance_and_places_are_counted_and_choices_alike_named() -> None:
     assert audit.alike == ((0, "a cup", "the cup"),)
 
 
-def test_a_set_that_can_be_guessed_is_said_to_be_and_a_fair_one_is_not() -> None:
+def test_the_audit_calls_a_guessable_set_guessable_and_a_fair_set_fair() -> None:
     rng = random.Random(0)
     guessed = [asked(at % 6, WORDS.index("full")) for at in range(60)]
     fair = [asked(at % 6, rng.randrange(4)) for at in range(60)]
@@ -65,7 +65,7 @@ def test_hostile_texts_are_escaped() -> None:
     assert "&lt;script&gt;" in page
 
 
-def test_what_was_generated_is_audited_by_family_and_subtask(tmp_path: Path) -> None:
+def test_the_audit_counts_generated_items_by_family_and_subtask(tmp_path: Path) -> None:
     choices = [{"text": word} for word in WORDS]
     lines = [
         {"subtask": subtask, "video_id": "v", "question": "Which?", "choices": choices, "correct": [1]}

@@ -45,7 +45,7 @@ def test_an_answer_that_is_never_wrong_is_asked_for_a_few_times_and_one_never_ri
     assert sum(choice == ghost for c in sampled(haunted) for choice in c.distractors) <= 3
 
 
-def test_no_more_than_asked_for_in_whatever_order_they_are_offered() -> None:
+def test_the_sampler_takes_no_more_than_asked_in_any_order_of_offers() -> None:
     kept = sampled(OFFERED, 10)
     assert len(kept) == 10
     assert kept == sampled(OFFERED[::-1], 10)

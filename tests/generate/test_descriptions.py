@@ -1,4 +1,4 @@
-"""Things of one name are told apart by what is done to them, where they are, and order, where that fits one only."""
+"""Things with the same name are told apart by actions, place and order, where the description fits only one."""
 
 from pathlib import Path
 from typing import Any
@@ -72,14 +72,14 @@ def test_three_are_leftmost_middle_and_rightmost(tmp_path: Path) -> None:
     assert sides == ["leftmost lemon", "middle lemon", "rightmost lemon"]
 
 
-def test_one_is_in_a_hand_and_not_the_other(tmp_path: Path) -> None:
+def test_a_hand_holds_one_thing_and_not_the_other(tmp_path: Path) -> None:
     scene = lemons(tmp_path, relations=[("left", HOLDS, "holds", "a", (20, 60))])
     assert told(scene, "a", 30, 50)["hand"] == "lemon in the left hand"
     assert "hand" not in told(scene, "a", 30, 70)
     assert "hand" not in told(scene, "b", 30)
 
 
-def test_one_is_being_cut_and_no_other_is_touched_meanwhile(tmp_path: Path) -> None:
+def test_one_thing_is_cut_while_no_other_is_touched(tmp_path: Path) -> None:
     cutting: dict[str, Any] = {"activities": [("Cut lemon", (20, 60))]}
     touch = ("left", HOLDS, "touches", "a", (20, 60))
     scene = lemons(tmp_path / "one", relations=[touch], **cutting)
@@ -115,7 +115,7 @@ def test_nothing_tells_apart_what_may_not_all_be_annotated(tmp_path: Path) -> No
     assert told(scene_of(tmp_path / "some", content), "a", 10) == {}
 
 
-def test_what_a_question_asks_about_tells_nothing_apart(tmp_path: Path) -> None:
+def test_the_asked_fact_tells_no_things_apart(tmp_path: Path) -> None:
     scene = lemons(tmp_path, relations=[("left", HOLDS, "holds", "a", (20, 60))])
     thing = scene.things["a"]
     assert name_object(scene, thing, [30]).name == "lemon in the left hand"

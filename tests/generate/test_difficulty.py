@@ -1,4 +1,4 @@
-"""Difficulty: harder is what is smaller, shorter to be seen, or among things like it; a level can be asked for."""
+"""Difficulty: smaller, shorter visible and look-alike things are harder; a user can ask for a level."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def difficulty(scene: Scene, *names: str, steps: int = 1) -> Difficulty:
     return made
 
 
-def test_what_is_smaller_shorter_to_be_seen_or_takes_more_steps_is_harder(tmp_path: Path) -> None:
+def test_smaller_and_shorter_visible_things_and_more_steps_are_harder(tmp_path: Path) -> None:
     easy = difficulty(scene(tmp_path / "easy"), "cup", "pot")
     assert (easy.area, easy.seconds, easy.steps) == (60 * 60 / (320 * 240), 10.0, 1)
     small = difficulty(scene(tmp_path / "small", size=10), "cup", "pot")

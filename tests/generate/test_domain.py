@@ -1,4 +1,4 @@
-"""The domain file: coffee's says how all values of the kitchen relate, and a wrong one is refused with its remedy."""
+"""The domain file: coffee's file relates all values of the kitchen, and a wrong file is refused with its fix."""
 
 from collections.abc import Callable
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""EgoCoT-Bench's questions out of a graph: what each subtask asks, what is refused, and that evidence decides."""
+"""EgoCoT-Bench's questions from a graph: the question of each subtask, refusals, and decisions by evidence."""
 
 import json
 import re
@@ -214,7 +214,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
         ),
     ],
 )
-def test_each_subtask_asks_what_the_graph_decides(
+def test_each_subtask_asks_only_questions_that_the_graph_decides(
     asked: dict[str, list[QuestionCandidate]], subtask: str, question: str, right: str, distractors: set[str]
 ) -> None:
     assert (right, distractors) in [texts(c) for c in asked[subtask] if c.question.startswith(question)]
@@ -230,7 +230,7 @@ def test_each_subtask_asks_what_the_graph_decides(
         ("NAA", 'After which of these moments is "fill the cup" the next thing that the person does?', range(17, 33)),
     ],
 )
-def test_of_the_moments_to_choose_from_one_is_so(
+def test_the_answer_holds_at_exactly_one_of_the_offered_moments(
     asked: dict[str, list[QuestionCandidate]], subtask: str, question: str, is_so: range
 ) -> None:
     candidates = [candidate for candidate in asked[subtask] if candidate.question == question]
@@ -243,7 +243,7 @@ def test_of_the_moments_to_choose_from_one_is_so(
         assert not any(moments[choice.text] in is_so for choice in wrong)
 
 
-def test_the_colour_of_what_is_in_a_hand_is_asked_for(tmp_path: Path) -> None:
+def test_a_question_asks_for_the_colour_of_the_held_object(tmp_path: Path) -> None:
     content = document()
     for item, colour in (("coffee cup", "red"), ("drawer", "black")):
         value = {"object_id": item, "attribute_type": "color", "value": colour}
@@ -300,7 +300,7 @@ def test_a_sliver_at_the_edge_of_the_picture_has_no_quarter(tmp_path: Path) -> N
         ("SR", {"hidden": {"drawer": (19, 22)}}, "its object is not clearly visible"),
     ],
 )
-def test_what_is_not_decided_is_refused(tmp_path: Path, subtask: str, changes: dict[str, Any], reason: str) -> None:
+def test_undecided_questions_are_refused(tmp_path: Path, subtask: str, changes: dict[str, Any], reason: str) -> None:
     _, tally = decided_by_subtask(tmp_path, **changes)
     assert reason in reasons_of(subtask, tally)
 
@@ -335,11 +335,11 @@ def test_questions_are_about_frames_that_the_task_shows(asked: dict[str, list[Qu
         EgocotFamily(domain)
 
 
-# What is generated of a kitchen and of real clips
+# Items generated from a kitchen and from real clips
 
 
 class Generated:
-    """Items of a release, with what is needed to make their records."""
+    """Items of a release, with the data for their records."""
 
     def __init__(self, root: Path, per_subtask: int) -> None:
         scenes = {video.video_id: Scene(video, FAMILY.domain) for video in SceneGraph(root)}

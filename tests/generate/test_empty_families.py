@@ -22,7 +22,7 @@ def plain(small_release: Path, made_once: MadeOnce) -> Path:
 
 
 @pytest.mark.full
-def test_other_families_are_written_and_the_report_says_why_one_is_not(small_release: Path, tmp_path: Path) -> None:
+def test_the_command_writes_other_families_and_reports_why_one_is_missing(small_release: Path, tmp_path: Path) -> None:
     reports = generate(small_release, tmp_path / "out", ["vista", *PLAIN], per_subtask=2)
     assert [(report.family, report.sampled > 0) for report in reports] == [
         ("vista", False),

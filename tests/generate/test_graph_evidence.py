@@ -1,4 +1,4 @@
-"""Every generated question is traced to the graph: one video id, frames and objects, whatever its benchmark."""
+"""Every generated question of every benchmark is traced to the graph: one video id, frames and objects."""
 
 import json
 import shutil

@@ -64,7 +64,7 @@ def test_clips_have_the_frames_that_the_task_shows(tmp_path: Path, fps: int) -> 
         assert (clip.shown[0], clip.shown[-1]) == (clip.start, clip.stop - 1)
 
 
-def test_what_is_halfway_through_a_clip_is_in_its_middle_and_nothing_near_the_ends_of_a_video(scene: Scene) -> None:
+def test_halfway_events_are_in_the_middle_of_a_clip_and_none_is_near_the_ends_of_a_video(scene: Scene) -> None:
     around = clip_halfway(scene, 60)
     assert around is not None
     clip, frame = around
@@ -89,7 +89,7 @@ def test_action_asks_for_the_activity_halfway(scene: Scene, tmp_path: Path) -> N
     assert "the domain file has no participle of the activity's verb" not in refused(odd, "action")
 
 
-def test_process_asks_what_each_hand_does_and_offers_the_hands_exchanged(scene: Scene) -> None:
+def test_process_asks_for_the_actions_of_both_hands_and_offers_the_exchanged_hands(scene: Scene) -> None:
     (candidate,) = asked(scene, "process")
     assert right(candidate) == [
         "The left hand is pressing the brew button, and the right hand is holding the coffee cup."
@@ -126,7 +126,7 @@ def test_parts_asks_for_the_part_under_a_hand_among_other_parts_in_view(scene: S
 def test_objects_are_all_that_is_touched_and_never_a_whole_beside_its_part(scene: Scene, tmp_path: Path) -> None:
     (candidate,) = asked(scene, "objects")
     assert set(right(candidate)) == {"coffee cup", "brew button"}
-    # Neither the button's whole, nor where the cup comes to stand.
+    # Neither the whole of the button, nor the place where the cup ends up.
     assert not {"coffee machine", "scale"} & distractors(candidate)
     assert {"towel", "milk carton"} <= distractors(candidate)
     passed = {**OBJECTS, "towel": ("towel", (10, 62, 40, 30))}
@@ -149,7 +149,7 @@ def test_location_asks_before_and_after_of_the_same_move(scene: Scene) -> None:
     assert "Under the coffee machine." in distractors(asked_of[ends, "On the scale."])
 
 
-def test_what_both_hands_hold_is_not_asked_to_be_in_one_of_them(tmp_path: Path) -> None:
+def test_no_question_asks_which_hand_holds_an_object_of_both_hands(tmp_path: Path) -> None:
     def left_hand(frame: int) -> tuple[int, int, int, int] | None:
         x, y, _, _ = cup(frame)
         return (x - 20, y, 20, 40) if 40 <= frame < 70 else None
@@ -200,7 +200,7 @@ def test_masks_lie_on_shown_frames_and_are_of_the_answer(scene: Scene, tmp_path:
 # The family
 
 
-def test_a_domain_that_lacks_what_the_family_needs_is_refused() -> None:
+def test_a_domain_without_a_needed_entry_is_refused() -> None:
     domain = load_domain()
     words = domain.families["handyvqa"]
     for changes, said in (
@@ -231,7 +231,7 @@ def test_every_subtask_has_questions_that_the_reader_takes(release: HandyvqaRele
     assert not [problem for problem in release.problems if problem.severity == "error"]
 
 
-def test_masks_of_the_release_are_those_of_the_graph(small_kitchen: Path, release: HandyvqaRelease) -> None:
+def test_masks_of_the_release_equal_the_masks_of_the_graph(small_kitchen: Path, release: HandyvqaRelease) -> None:
     graph = SceneGraph(small_kitchen)
     assert release.questions["rvos_parts"]
     for question in release.questions["rvos_parts"]:
@@ -243,7 +243,7 @@ def test_masks_of_the_release_are_those_of_the_graph(small_kitchen: Path, releas
             assert any((mask == decode_mask(annotated.mask)).all() for mask in masks)
 
 
-def test_real_clips_give_states_and_masks_and_say_what_they_lack(real_release: Path, tmp_path: Path) -> None:
+def test_real_clips_give_states_and_masks_and_report_gaps(real_release: Path, tmp_path: Path) -> None:
     (report,) = generate(real_release, tmp_path / "out", ["handyvqa"])
     sampled = {row.subtask: row.sampled for row in report.subtasks}
     assert sampled["state"] >= 4

@@ -19,7 +19,7 @@ THINGS = {"left": "left hand", "right": "right hand", "cup": "coffee cup", "jar"
 
 
 def asked(root: Path, seen: dict[str, list[tuple[int, int]]]) -> tuple[int, list[MissingAnnotation]]:
-    """How many of AOG's and HOA's candidates are decided, and what the others wait for."""
+    """How many candidates of AOG and HOA are decided, and which facts the others lack."""
     contacts = [("left", "holds", "cup", 0, 60), ("right", "touches", "jar", 60, 120)]
     scene = table(root, THINGS, contacts=contacts, seen=seen)
     tally, waiting = Tally(), UndecidedCandidates()

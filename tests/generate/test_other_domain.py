@@ -99,7 +99,7 @@ def test_sets_of_the_graph_speak_of_the_workshop(workshop: Path, domain_file: Pa
 
 
 @pytest.mark.full
-def test_mass_nouns_and_phrases_are_those_of_the_domain(workshop: Path, domain_file: Path, tmp_path: Path) -> None:
+def test_mass_nouns_and_phrases_come_from_the_domain(workshop: Path, domain_file: Path, tmp_path: Path) -> None:
     text = domain_file.read_text(encoding="utf-8")
     changed = tmp_path / "changed.yaml"
     text = text.replace("holds: held by", "holds: gripped by").replace("no_color: [skin]", "no_color: [white]")
@@ -148,7 +148,7 @@ def test_a_written_question_names_nothing_of_the_domain_that_does_not_change(dom
     assert "timber machine" not in foreign_names(text, [])
 
 
-def test_a_domain_that_lacks_what_is_asked_of_it_says_so(domain_file: Path, workshop: Path, tmp_path: Path) -> None:
+def test_a_domain_without_a_needed_entry_names_it(domain_file: Path, workshop: Path, tmp_path: Path) -> None:
     text = domain_file.read_text(encoding="utf-8")
     bare = tmp_path / "bare.yaml"
     without = re.sub(r"(?m)^(prompts|phrases):\n(?:  .*\n)+", "", text)

@@ -1,4 +1,4 @@
-"""Graphs of which a part is annotated: nothing is concluded from what the rest does not say."""
+"""Graphs with partial annotations: the generator concludes nothing from the missing part."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_graph_that_calls_itself_whole_and_is_not_claims_what_nothing_proves(
 
 
 def document(**coverage: Any) -> dict[str, Any]:
-    """A left hand that holds a cup from 20 to 40, two actions; what is complete is given."""
+    """A left hand that holds a cup from 20 to 40, and two actions; the caller passes the complete sections."""
     content = graph_document(
         {**HANDS, "cup": "coffee cup", "jar": "jar"},
         relations=[("left", "human_actions", "holds", "cup", (20, 40))],
@@ -78,7 +78,7 @@ def test_a_hand_touches_nothing_only_where_that_is_known(tmp_path: Path) -> None
     assert AllOf((Located("cup", "on", "jar", 70),)).truth(known) is None
 
 
-def test_another_action_may_go_on_beside_one_that_is_recorded(tmp_path: Path) -> None:
+def test_another_action_may_continue_beside_a_recorded_one(tmp_path: Path) -> None:
     some = scene_of(tmp_path / "some", document())
     every = scene_of(tmp_path / "every", document(layers={"activities": [span(0, 100)]}))
     statements = {Does("Move cup", 20): True, DoesNext("Open jar", 20): True, Does("Fill jar", 20): False}
@@ -95,7 +95,7 @@ def test_a_name_tells_a_thing_where_all_of_its_category_is_marked(tmp_path: Path
     assert not scene.is_unique(scene.things["jar"], [10])
 
 
-def test_a_frame_that_alone_is_annotated_needs_no_margin(tmp_path: Path) -> None:
+def test_the_only_annotated_frame_needs_no_margin(tmp_path: Path) -> None:
     content = graph_document(
         {**HANDS, "cup": "coffee cup"},
         seen={name: [(30, 31)] for name in (*HANDS, "cup")},

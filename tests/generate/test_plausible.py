@@ -84,7 +84,7 @@ def test_a_question_of_two_facts_is_asked_only_if_neither_was() -> None:
         assert len(one_per_event([both, *others], 0, Tally())) == count  # type: ignore[list-item]
 
 
-def test_what_one_answer_says_of_a_moment_is_asked_by_no_other_subtask() -> None:
+def test_no_other_subtask_asks_for_a_fact_that_one_answer_tells_of_a_moment() -> None:
     state, touch = HasValue("mug", "state", "full", 10), Touches("left", "mug", 10)
     both = candidate_of(Choice("full and touched", AllOf((state, touch))), subtask="two")
     tally = Tally()
@@ -111,14 +111,14 @@ HELD = Touches("right", "lid", 10)
         (AllOf((AwayFrom("right", "lid", 20), HELD)), AllOf((HELD, Touches("right", "cup", 20)))),
     ],
 )
-def test_what_the_answer_about_a_change_tells_of_its_moments_is_asked_by_no_other_question(
+def test_no_other_question_asks_for_moments_that_the_answer_about_a_change_tells(
     answer: Statement, other: Statement
 ) -> None:
     asked = [candidate_of(Choice("yes", row), subtask=name) for row, name in ((answer, "one"), (other, "other"))]
     assert len(one_per_event(asked, 0, Tally())) == 1
 
 
-def test_the_colour_of_what_a_hand_touches_is_asked_only_if_the_object_is_not() -> None:
+def test_the_colour_of_a_touched_object_is_asked_only_if_the_object_is_not() -> None:
     colour = candidate_of(
         Choice("Red.", HasValue("lid", "color", "red", 10)), subtask="colour", frames=(10,), given=(HELD,)
     )
@@ -270,7 +270,7 @@ def test_closing_a_knob_does_not_make_a_wand_closed(tmp_path: Path) -> None:
         assert causes == (expected if is_cause else [])
 
 
-def test_what_is_still_done_after_its_beginning_is_no_wrong_next_action(tmp_path: Path) -> None:
+def test_an_action_that_still_continues_is_no_wrong_next_action(tmp_path: Path) -> None:
     objects = {"right": "right hand", "spoon": "spoon", "cup": "coffee cup", "jar": "jar"}
     relations = [("right", "human_actions", "holds", "spoon", (0, 100))]
     activities = [("Stir cup", (10, 40)), ("Place spoon", (40, 60)), ("Close jar", (60, 80)), ("Wipe jar", (80, 99))]
@@ -312,7 +312,7 @@ def test_no_wrong_interval_holds_a_touch_that_lies_between_its_moments(tmp_path:
     assert "Between 00:14.40 and 00:16.50." not in {choice.text for c in asked for choice in c.distractors}
 
 
-def test_turn_and_move_count_as_one_verb() -> None:
+def test_turn_and_move_count_as_the_same_verb() -> None:
     assert load_domain().same_verb("turn", "move")
 
 

@@ -1,5 +1,5 @@
-"""Every generated item proved from the raw annotation file, by an evaluator that the generator knows nothing of: what
-is stated holds or does not, texts say what is stated, and releases ask what is proved."""
+"""An evaluator without the generator's code proves every generated item from the raw annotation file: statements hold
+or do not, texts say the statements, and releases ask proved questions."""
 
 import json
 from collections import Counter
@@ -29,7 +29,7 @@ def lines_of(path: Path) -> list[Line]:
 
 
 def faults(source: Path, folder: Path, families: tuple[str, ...]) -> Iterator[str]:
-    """What the raw files do not prove of the items in a generated folder."""
+    """Statements of a generated folder's items that the raw files do not prove."""
     videos: dict[str, RawVideo] = {}
     for family in families:
         for item in lines_of(folder / f"{family}.items.jsonl"):
@@ -44,7 +44,7 @@ def faults(source: Path, folder: Path, families: tuple[str, ...]) -> Iterator[st
 
 
 def said_of(item: Line) -> Iterator[tuple[Line, bool]]:
-    """(statement, what it must be) of all that is given and chosen from."""
+    """Pairs (statement, expected truth) of all given statements and all choices."""
     yield from ((said, True) for said in item["given"])
     yield from ((choice["statement"], at in item["correct"]) for at, choice in enumerate(item["choices"]))
 
@@ -58,7 +58,8 @@ ASKED_IN = ("question", "query", "instruction")
 
 
 def of_items(path: Path) -> list[tuple[Asked, tuple[str, ...] | None]]:
-    """What is asked, by the file of what items rest on, with the right texts; ViSTa's questions are its sets'."""
+    """Questions, by the file of their items' evidence, with the right texts; ViSTa's questions are its sets'
+    questions."""
     rows: list[tuple[Asked, tuple[str, ...] | None]] = []
     for item in lines_of(path):
         texts = tuple(choice["text"] for choice in item["choices"])
@@ -70,7 +71,7 @@ def of_items(path: Path) -> list[tuple[Asked, tuple[str, ...] | None]]:
 
 
 def of_release(folder: Path, family: str) -> list[tuple[Asked, tuple[str, ...] | None]]:
-    """What is asked, as `build` reads the release, with the right texts; None where the release hides them."""
+    """Questions, as `build` reads the release, with the right texts; None where the release hides them."""
     benchmark = BENCHMARKS[family]
     assert benchmark.open_release is not None
     release = benchmark.open_release(folder / family, None)
@@ -107,7 +108,7 @@ def differing(folder: Path, families: tuple[str, ...]) -> Iterator[str]:
         yield from (f"{family}: other right answers: {row}" for row in known - Counter(items))
         if len(items) != len(built):
             yield f"{family}: {len(items)} items, {len(built)} in the release"
-    # Options of what is answered by masks are not shown.
+    # Options of a question with masks for answers are not shown.
     stated = {item["id"]: item for item in lines_of(folder / "handyvqa.items.jsonl")} if "handyvqa" in families else {}
     for record in (row for path in (folder / "handyvqa").glob("rvos_*.jsonl") for row in lines_of(path)):
         item = stated[record["id"]]
@@ -117,7 +118,7 @@ def differing(folder: Path, families: tuple[str, ...]) -> Iterator[str]:
 
 @pytest.mark.parametrize("family", FAMILIES[1:])
 @pytest.mark.full
-def test_a_sample_of_the_kitchen_is_proved_and_its_release_asks_what_is(
+def test_a_sample_of_the_kitchen_is_proved_and_its_release_asks_proved_questions(
     small_kitchen: Path, generated: Callable[[str], Path], family: str
 ) -> None:
     folder = generated(family).parent
@@ -135,7 +136,7 @@ def test_a_wrong_choice_that_is_called_right_is_no_proof(small_kitchen: Path, ge
 
 
 @pytest.mark.full
-def test_another_text_is_not_read_as_what_a_choice_states(
+def test_no_other_text_is_read_as_the_statement_of_a_choice(
     small_kitchen: Path, generated: Callable[[str], Path]
 ) -> None:
     for item in lines_of(generated("egocot").parent / "egocot.items.jsonl"):
@@ -161,7 +162,7 @@ def test_all_of_the_kitchen_and_of_the_real_clips_is_proved(
 def test_generating_again_on_two_processes_gives_the_same_bytes(
     small_kitchen: Path, generated: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """As what the session has generated of each family on one, perhaps in another process."""
+    """The items that the session generated of each family from one kitchen, perhaps in another process."""
     for family in FAMILIES:
         generate(small_kitchen, tmp_path / family, [family], per_subtask=4, num_proc=2)
         once = content(generated(family).parent)

@@ -1,4 +1,4 @@
-"""What is read in the reply of a writer of questions, and which pairs are kept."""
+"""The parser of question writers' replies, and the checks that keep or refuse pairs."""
 
 import json
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_a_pair_is_refused_for_one_named_reason(given: dict[str, str], why: str)
 
 
 def test_the_templates_pairs_of_real_clips_pass_every_check(real_release: Path) -> None:
-    """The checks refuse no pair that is right by construction, whatever real annotations hold."""
+    """The checks refuse no pair that is right by construction, with any real annotations."""
     items = graph_examples(TemporalVQA(), SceneGraph(real_release), TemporalSampling(frames=6, spacing=4))
     checked = 0
     for example in items:

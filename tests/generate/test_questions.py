@@ -329,7 +329,7 @@ def unordered(text: str) -> list[object]:
     return [head, sorted([[sorted(part.split(": ")[-1].split(", ")) for part in line] for line in parts])]
 
 
-def test_calls_and_files_are_those_of_the_released_code(
+def test_calls_and_files_equal_the_released_code(
     golden: Path, real_release: Path, tmp_path: Path, compared: Compared
 ) -> None:
     count = 0

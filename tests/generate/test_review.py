@@ -1,4 +1,4 @@
-"""People's word on items: what goes out, what comes back, and what it does to the set."""
+"""People review items: the sent files, the returned files, and the effect on the set."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -79,7 +79,7 @@ def test_a_verdict_that_says_too_little_is_refused(tmp_path: Path, row: dict[str
         read_review(path)
 
 
-def test_retention_counts_what_was_looked_at_with_the_reasons() -> None:
+def test_retention_counts_reviewed_items_with_the_reasons() -> None:
     review = {row.item: row for row in (judged(0, "reject"), judged(1, "revise"), judged(2, "accept"))}
     (row,) = retention_by_subtask(ROWS, review)
     assert (row.reviewed, row.accepted, row.revised, row.rejected) == (3, 1, 1, 1)

@@ -34,7 +34,7 @@ def reviewed(folder: Path, *verdicts: str, lead: str = "") -> ReviewStatistics:
     return review_statistics(read_votes(files, write(folder / "lead.jsonl", lead) if lead else None))
 
 
-def test_4300_items_of_which_3172_are_kept_are_retained_to_73_8_percent(tmp_path: Path) -> None:
+def test_keeping_3172_of_4300_items_is_a_retention_of_73_8_percent(tmp_path: Path) -> None:
     kept, rejected, split = 3100, 1100, 100
     first = "a" * kept + "r" * rejected + "a" * split
     second = "a" * kept + "r" * rejected + "r" * split

@@ -1,4 +1,4 @@
-"""Generated items reworded by a model: what is refused, what is asked again, what `generate --review` makes of it."""
+"""A model rewords generated items: refusals, second attempts, and the result for `generate --review`."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def item(name: str, texts: ItemTexts = TOUCHING, **fields: Any) -> ReviewedItem:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three items that nobody has looked at, one that is accepted, and one of ViSTa."""
+    """Three items without a verdict, one accepted item, and one item of ViSTa."""
     rows = [item(name) for name in "abc"]
     rows += [item("d", verdict="accept", reviewer="ada"), item("e", item="vista/objects/place_0/0")]
     (tmp_path / "made").mkdir()
@@ -61,7 +61,7 @@ def wordings(session: RewordSession) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "fault"),  # the beginning of what is said; nothing where the wording can be used
+    ("old", "new", "fault"),  # the beginning of the message; empty where the wording is usable
     [
         ("At 00:12.00, which object is the hand touching?", "Which object does the hand touch at 00:12.00?", ""),
         ("The left hand is touching the lid.", "The lid is touched by the left hand.", ""),
@@ -93,14 +93,14 @@ def wordings(session: RewordSession) -> dict[str, dict[str, Any]]:
         ("Where is the cup?", "Where is it that the cup is, the cup that it is there?", "length"),
     ],
 )
-def test_a_wording_says_what_the_template_says(old: str, new: str, fault: str) -> None:
+def test_a_wording_keeps_the_meaning_of_the_template(old: str, new: str, fault: str) -> None:
     templates, texts = ItemTexts("Which is so?", (old, "No.")), ItemTexts("Which is so, of these?", (new, "No."))
     complaint = CHECKER.fault(texts, templates, (1,))
     assert complaint.startswith(fault)
     assert bool(complaint) == bool(fault)
 
 
-def test_choices_stay_apart_and_none_comes_to_stand_out() -> None:
+def test_choices_stay_distinct_and_none_stands_out() -> None:
     old = ItemTexts("Where is the cup?", ("In the left hand.", "In the right hand."))
     swapped = ItemTexts("The cup is where?", ("In the left hand.", "In the left hand."))
     longer = ItemTexts("The cup is where?", ("In the left hand at the time.", "In the right hand."))

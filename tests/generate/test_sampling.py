@@ -1,4 +1,4 @@
-"""Which of all candidates is asked: decided ones, in balance, whose texts alone do not give the answer away."""
+"""The sampler chooses decided candidates, in balance, whose texts do not give the answer away."""
 
 import random
 from collections import Counter
@@ -96,7 +96,7 @@ def test_videos_and_answers_are_drawn_in_turn() -> None:
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 30))
-def test_what_is_drawn_does_not_depend_on_the_order_of_candidates(rng: random.Random, size: int) -> None:
+def test_the_draw_does_not_depend_on_the_order_of_candidates(rng: random.Random, size: int) -> None:
     pool = [candidate(at, answer=STATES[at % 4], video=f"v{at % 5}") for at in range(40)]
     shuffled = rng.sample(pool, len(pool))
     assert sample_candidates(shuffled, size, seed=3) == sample_candidates(pool, size, seed=3)
@@ -111,7 +111,7 @@ def test_a_video_keeps_of_each_subtask_no_more_than_it_may_offer() -> None:
     }
 
 
-def test_the_right_choice_stands_in_each_place_equally_often_and_all_choices_are_kept() -> None:
+def test_the_right_choice_takes_each_place_equally_often_and_all_choices_are_kept() -> None:
     sampled = [candidate(at, answer=STATES[at % 4]) for at in range(40)]
     items = with_choices(sampled, "state", lambda _: 3, seed=0)
     assert Counter(item.correct for item in items) == {(index,): 10 for index in range(4)}
@@ -129,9 +129,7 @@ def test_a_choice_is_wrong_in_proportion_to_how_often_it_is_right() -> None:
     )
     assert distractors["empty"] == 10  # wherever it is not right
     assert distractors["full"] >= 10  # as often as it is right
-    assert (
-        abs(distractors["being filled"] - distractors["emptying"]) <= 1
-    )  # never right: what is left falls to all alike
+    assert abs(distractors["being filled"] - distractors["emptying"]) <= 1  # never right: all share the rest equally
 
 
 def asked(video: int, question: str, choices: tuple[str, ...], right: str) -> TextQuestion:
@@ -144,7 +142,7 @@ def fair(count: int, seed: int = 0) -> list[TextQuestion]:
 
 
 @pytest.mark.parametrize("guesser", ["text", "prior"])
-def test_an_answer_that_is_usual_is_guessed_and_one_that_is_not_is_not(guesser: str) -> None:
+def test_the_guesser_finds_a_usual_answer_and_misses_an_unusual_one(guesser: str) -> None:
     biased, _ = guess(usual(60), guesser) or pytest.fail("learned nothing")
     unbiased, _ = guess(fair(200), guesser) or pytest.fail("learned nothing")
     assert biased.accuracy == 1.0
@@ -153,7 +151,7 @@ def test_an_answer_that_is_usual_is_guessed_and_one_that_is_not_is_not(guesser: 
     assert unbiased.chance == 0.25
 
 
-def test_an_answer_that_the_question_gives_away_is_guessed_from_the_text_alone() -> None:
+def test_the_guesser_finds_an_answer_that_the_question_text_gives_away() -> None:
     rng = random.Random(1)
     candidates = [
         asked(at % 8, f"Which of these, {STATES[at % 4]}?", tuple(rng.sample(STATES, 4)), STATES[at % 4])
@@ -171,7 +169,7 @@ def usual(count: int) -> list[TextQuestion]:
     return [asked(at % 8, "Which?", tuple(rng.sample(STATES, 4)), "full") for at in range(count)]
 
 
-def test_guessable_questions_are_left_out_until_nobody_guesses_better_than_chance_or_a_ceiling() -> None:
+def test_guessable_questions_are_dropped_until_guessing_is_at_chance_or_below_a_ceiling() -> None:
     mixed = [*fair(60), *usual(40)]
     left_out = set(guessable_indices(mixed))
     kept = [question for at, question in enumerate(mixed) if at not in left_out]

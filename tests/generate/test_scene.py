@@ -1,4 +1,4 @@
-"""A graph in people's terms: names, what is to be seen, uses by hands over holes, what changes."""
+"""A graph in people's terms: names, visible things, uses by hands across gaps, and changes."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,9 @@ def test_a_reference_is_unique_unless_something_else_in_view_could_be_meant(tmp_
 @pytest.mark.parametrize(
     ("frame", "expected"), [(10, True), (42, None), (48, False), (87, None), (60, False), (99, True)], ids=str
 )
-def test_what_is_not_annotated_for_long_is_out_of_view(tmp_path: Path, frame: int, expected: bool | None) -> None:
+def test_an_object_without_annotations_for_long_is_out_of_view(
+    tmp_path: Path, frame: int, expected: bool | None
+) -> None:
     scene = scene_of(tmp_path, document(seen={"cup": [(0, 40), (90, 100)]}))
     assert scene.is_visible("cup", frame) is expected
 
@@ -75,7 +77,7 @@ def test_little_of_an_object_is_neither_seen_nor_absent(tmp_path: Path) -> None:
     ],
     ids=["the hand lets go in view", "the hand is out of the picture", "the thing is hidden"],
 )
-def test_a_use_goes_on_while_hand_or_thing_is_out_of_sight(
+def test_a_use_continues_while_hand_or_thing_is_out_of_sight(
     tmp_path: Path, seen: dict[str, list[tuple[int, int]]], expected: list[tuple[int, int]]
 ) -> None:
     relations = [("right", HOLDS, "holds", "cup", (10, 30)), ("right", HOLDS, "holds", "cup", (50, 70))]
@@ -83,7 +85,7 @@ def test_a_use_goes_on_while_hand_or_thing_is_out_of_sight(
     assert [(use.start, use.end) for use in scene.uses] == expected
 
 
-def test_a_short_hole_ends_no_use_and_other_contacts_go_on_in_it(tmp_path: Path) -> None:
+def test_a_short_gap_ends_no_use_and_other_contacts_continue_in_it(tmp_path: Path) -> None:
     relations = [("right", HOLDS, "touches", "cup", (10, 30)), ("right", HOLDS, "holds", "cup", (34, 70))]
     (use,) = scene_of(tmp_path, document(relations=relations)).uses
     assert (use.side, use.thing.id, use.start, use.end) == ("right", "cup", 10, 70)
@@ -115,7 +117,7 @@ def test_only_values_that_exclude_each_other_change(tmp_path: Path) -> None:
     ]
 
 
-def test_a_value_goes_on_over_a_hole_in_which_the_thing_is_hidden(tmp_path: Path) -> None:
+def test_a_value_continues_across_a_gap_in_which_the_thing_is_hidden(tmp_path: Path) -> None:
     attributes = [("cup", "state", "empty", (0, 30)), ("cup", "state", "empty", (60, 100))]
     scene = scene_of(tmp_path, document(attributes=attributes, seen={"cup": [(0, 30), (60, 100)]}))
     assert [(value.start, value.end) for value in scene.values] == [(0, 100)]

@@ -1,4 +1,4 @@
-"""What can be said of a scene: true where it is recorded, false where what is recorded excludes it, else not known."""
+"""Statements about a scene: true where recorded, false where the records exclude them, else unknown."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -121,15 +121,15 @@ def test_near_a_change_a_value_is_not_known(tmp_path: Path, before: str, after: 
         assert truths == ([None, None] if frame in unknown else [frame < 40, frame >= 40]), frame
 
 
-def test_a_touch_of_what_is_drawn_apart_from_the_hand_is_not_known(tmp_path: Path) -> None:
+def test_a_touch_of_an_object_drawn_apart_from_the_hand_is_unknown(tmp_path: Path) -> None:
     for name, x, truth in (("at", 45, True), ("apart", 90, None)):
         boxes = {"right": (x, 20, 40, 40)}
         content = document(boxes=boxes, relations=[("right", HOLDS, "holds", "cup", (20, 60))])
         assert Touches("right", "cup", 30).truth(scene_of(tmp_path / name, content)) is truth
 
 
-def test_what_is_undecided_is_found_out_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To decide a candidate, and to say what it waits for, ask the same of a scene."""
+def test_undecided_facts_are_looked_up_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deciding a candidate and naming its missing facts ask a scene the same."""
     asked: Counter[Statement] = Counter()
     for kind in (Touches, HasValue):
 

@@ -18,7 +18,7 @@ from tests.generate.graphs import table
 
 
 def asked(scene: Scene) -> tuple[dict[str, QuestionCandidate], Tally]:
-    """Instruction to candidate of all that can be asked, and what was refused."""
+    """Instruction to candidate of all possible questions, and the refused ones."""
     tally = Tally()
     candidates = ToGBenchFamily(load_domain()).decide_all(scene, tally)
     return {candidate.question: candidate for candidate in candidates}, tally
@@ -32,7 +32,9 @@ def held(*things: str) -> list[tuple[str, str, str, int, int]]:
     return [("right", "holds", thing, 10 * at, 10 * at + 10) for at, thing in enumerate(things, start=1)]
 
 
-def test_an_explicit_instruction_takes_what_it_names_and_an_implicit_one_what_alone_can_serve(tmp_path: Path) -> None:
+def test_an_explicit_instruction_takes_the_named_object_and_an_implicit_one_the_only_object_that_serves(
+    tmp_path: Path,
+) -> None:
     things = {"right": "right hand", "cup": "coffee cup", "spoon": "spoon", "towel": "towel"}
     candidates, _ = asked(table(tmp_path, things, contacts=held("cup", "spoon", "towel")))
     assert candidates["Bring me the spoon."].objects == ("spoon",)
@@ -43,7 +45,7 @@ def test_an_explicit_instruction_takes_what_it_names_and_an_implicit_one_what_al
     assert stirring.subtask == "implicit_2"
 
 
-def test_what_others_could_be_taken_for_must_be_touched_unless_there_is_one_of_a_kind(tmp_path: Path) -> None:
+def test_ambiguous_objects_must_be_touched_unless_their_kind_has_only_one(tmp_path: Path) -> None:
     things = {"right": "right hand", "cup": "coffee cup", "spoon": "spoon", "mill": "coffee mill"}
     candidates, tally = asked(table(tmp_path, things, contacts=held("cup")))
     assert candidates["Wash the coffee cup."].objects == ("cup",)
@@ -87,7 +89,7 @@ def test_what_would_make_for_another_answer_must_not_be_in_the_video(tmp_path: P
     assert reasons_of("implicit_1", tally)["something in the video leads to another answer"] == 1
 
 
-def test_what_no_shown_frame_shows_is_refused(tmp_path: Path) -> None:
+def test_an_object_on_no_shown_frame_is_refused(tmp_path: Path) -> None:
     """Frames are shown at 0, 4 and 8 s: frames 0, 40 and 80."""
     for spans, is_asked in (([(45, 75)], False), ([(0, 30)], True), ([(0, 30), (45, 75)], False)):
         scene = table(tmp_path / str(spans), {"saucer": "saucer"}, seen={"saucer": spans})
@@ -97,7 +99,7 @@ def test_what_no_shown_frame_shows_is_refused(tmp_path: Path) -> None:
         assert (refused > 0) is not is_asked
 
 
-def test_a_step_must_be_recorded_with_hands_on_what_is_taken(tmp_path: Path) -> None:
+def test_a_step_needs_a_record_of_hands_on_the_taken_object(tmp_path: Path) -> None:
     wish = "I need something to press ground coffee flat with."
     things = {"right": "right hand", "tamper": "tamper", "filter": "portafilter"}
     contacts = [("right", "holds", "tamper", 20, 40)]
@@ -107,7 +109,7 @@ def test_a_step_must_be_recorded_with_hands_on_what_is_taken(tmp_path: Path) -> 
     assert wish not in asked(table(tmp_path / "no_hand", things, steps=steps))[0]
 
 
-def test_what_hands_bring_about_can_be_asked_for_and_what_happens_by_itself_cannot(tmp_path: Path) -> None:
+def test_instructions_ask_for_results_of_hands_and_not_for_events_without_hands(tmp_path: Path) -> None:
     things = {"right": "right hand", "cup": "coffee cup", "saucer": "saucer", "drawer": "drawer"}
     said = {
         "places": [("cup", "on", "saucer", 60, 120)],
@@ -133,7 +135,7 @@ def test_a_whole_and_its_part_are_not_two_objects_and_a_touch_of_a_part_touches_
     assert "Wash the pitcher." in candidates
 
 
-def test_intervals_leave_out_what_is_shorter_than_a_second(tmp_path: Path) -> None:
+def test_intervals_shorter_than_a_second_are_left_out(tmp_path: Path) -> None:
     spans = [(0, 30), (35, 60), (75, 80), (100, 115)]
     assert visible_spans(table(tmp_path, {"towel": "towel"}, seen={"towel": spans}), "towel") == [(0, 60), (100, 115)]
 
@@ -145,7 +147,7 @@ def test_no_family_and_a_domain_without_instructions_are_errors(small_kitchen: P
         ToGBenchFamily(msgspec.structs.replace(load_domain(), families={}))
 
 
-def test_boxes_and_intervals_are_those_of_the_graph(generated: Callable[[str], Path], small_kitchen: Path) -> None:
+def test_boxes_and_intervals_equal_the_graph(generated: Callable[[str], Path], small_kitchen: Path) -> None:
     file = msgspec.json.decode((generated("tog_bench") / "annotations.json").read_bytes(), type=AnnotationFile)
     graph = SceneGraph(small_kitchen)
     assert {task.kind for task in file.tasks} == {"explicit", "implicit"}
@@ -160,9 +162,9 @@ def test_boxes_and_intervals_are_those_of_the_graph(generated: Callable[[str], P
             assert all(0 <= frame <= video.frame_count for frame in frames)
 
 
-def test_what_is_held_of_many_videos_does_not_grow_with_them(small_kitchen: Path) -> None:
+def test_memory_does_not_grow_with_the_number_of_videos(small_kitchen: Path) -> None:
     graph = SceneGraph(small_kitchen)
-    assert len(graph.video_ids) >= 3  # each of which may offer `SPARE`
+    assert len(graph.video_ids) >= 3  # each may offer `SPARE`
     held = pool_candidates(graph, {"tog_bench": ToGBenchFamily(load_domain())}, per_subtask=1, seed=0)
     counts = Counter(candidate.subtask for candidate in held.candidates["tog_bench"])
     assert 0 < max(counts.values()) <= 2 * SPARE

@@ -50,11 +50,11 @@ def test_a_description_is_of_the_actions_in_their_order(
     tmp_path: Path, actions: tuple[str, ...], spans: tuple[tuple[int, int], ...], truth: bool | None
 ) -> None:
     assert Depicts(actions, spans).truth(scene_of(tmp_path / "plain")) is truth
-    pouring = [("jar", "state", "pouring", 0, 120)]  # a value that says that pouring goes on
+    pouring = [("jar", "state", "pouring", 0, 120)]  # a value that says that pouring continues
     assert Depicts(("Pour milk",), ((0, 20),)).truth(scene_of(tmp_path / "pouring", attributes=pouring)) is None
 
 
-def test_a_clip_shows_a_hand_and_what_it_is_on(tmp_path: Path) -> None:
+def test_a_clip_shows_a_hand_and_the_object_under_it(tmp_path: Path) -> None:
     assert HandsAtWork(0, 20).truth(scene_of(tmp_path / "seen")) is True
     assert HandsAtWork(80, 110).truth(scene_of(tmp_path / "idle")) is False
     assert HandsAtWork(0, 20).truth(scene_of(tmp_path / "hidden", seen={"right": [(30, 120)]})) is False
@@ -67,7 +67,7 @@ def test_a_clip_shows_a_hand_and_what_it_is_on(tmp_path: Path) -> None:
         (59, 20, 40, True),  # the lid is closed at 59 as at 20
         (39, 20, 40, False),  # it is open at 39
         (70, 20, 40, False),  # the jar is in the hand at 70, and not at 20
-        (79, 0, 20, False),  # the cup, of which nothing is recorded, has been moved since
+        (79, 0, 20, False),  # the cup has moved since, without a record
         (59, 60, 80, True),
         (19, 60, 80, True),
     ],
@@ -150,7 +150,7 @@ def items_of(scene: Scene) -> list[Item]:
     return family.sample_items(list(family.decide_all(scene, Tally())), 100, 0)
 
 
-def test_every_description_of_a_set_but_one_is_excluded_for_each_of_its_videos(tmp_path: Path) -> None:
+def test_every_description_of_a_set_except_one_is_excluded_for_each_of_its_videos(tmp_path: Path) -> None:
     scene = scene_of(tmp_path)
     items = items_of(scene)
     assert {"opening_v_closing", "level_2_permutation", "level_3_remix"} <= {item.candidate.subtask for item in items}
@@ -160,7 +160,7 @@ def test_every_description_of_a_set_but_one_is_excluded_for_each_of_its_videos(t
         assert len(item.correct) == 1
 
 
-def test_what_the_action_before_was_done_to_is_it_where_hands_touch_one_of_its_kind_each_time(tmp_path: Path) -> None:
+def test_the_object_of_the_previous_action_is_it_where_hands_touch_one_of_its_kind_each_time(tmp_path: Path) -> None:
     def said(scene: Scene) -> set[str]:
         candidates = [item.candidate for item in items_of(scene)]
         return {candidate.right_text for candidate in candidates if candidate.subtask.startswith("level_2")}

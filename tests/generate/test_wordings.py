@@ -17,7 +17,7 @@ WORDINGS = [f"{family}/{key}" for family, keys in _templates().items() for key i
 
 
 @pytest.mark.parametrize("wording", WORDINGS)
-def test_a_wording_has_twelve_forms_that_all_say_what_is_filled_in(wording: str) -> None:
+def test_a_wording_has_twelve_forms_that_all_contain_the_filled_in_words(wording: str) -> None:
     every = wording_forms(wording)
     assert len(set(every)) == len(every) >= 12
     slots = [sorted(re.findall(r"\{(\w+)", form)) for form in every]

@@ -1,4 +1,5 @@
-"""Items that a model writes about tracked objects: what is refused, and what is unverified until people accept it."""
+"""Items that a model writes about tracked objects: refusals, and items that stay unverified until people accept
+them."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +32,7 @@ QUESTION = {
 
 
 def written(request: Request, _: int = 0) -> Completion:
-    """An instruction that names what is needed or not, as asked, or a question about the middle of the video."""
+    """An instruction that names needed or unneeded objects, as asked, or a question about the middle of the video."""
     shown = material(request)
     name, count = shown["needed"], len(shown["times"].split(", "))
     assert len(request.images) == count

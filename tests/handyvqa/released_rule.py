@@ -44,7 +44,7 @@ def ranked(record: Record) -> tuple[list[int], list[float]] | None:
 
 
 def official_metrics(records: Iterable[Record]) -> dict[str, float]:
-    """The six figures, of those categories of which anything counts."""
+    """The six figures, over the categories with counted answers."""
     metrics: dict[str, float] = {}
     records = list(records)
     for category in SINGLE:

@@ -23,7 +23,7 @@ AWKWARD: list[tuple[str, str, str]] = [
     ("(D) a green cup\n(B) a red cup", "BD", "DB"),  # released: sorted
     ("(D) a green cup\n\nNot the others (black cup, spoon) though.", "D", "D"),  # n has no option
     ("(D) a green cup\n\nNot the others (black cup, ladle) though.", "DE", "D"),  # a letter of prose
-    ("I choose (C).", "C", ""),  # not on a line of its own
+    ("I choose (C).", "C", ""),  # not on a separate line
     ("(B) <Description of Option B>", "B", "B"),  # the placeholder, repeated
     ("(B) a long tale of cups", "B", "B"),  # its own words
     ("(B) a green cup", "B", ""),  # the letter of one option, the text of another

@@ -18,7 +18,7 @@ TEXT = (DOCS / "handyvqa.md").read_text()
 SCHEMA = json.loads((DOCS / "handyvqa.schema.json").read_text())
 
 
-def test_the_schema_is_that_of_the_reader() -> None:
+def test_the_documented_schema_equals_the_readers() -> None:
     assert record_schema(ItemRecord) == {name: value for name, value in SCHEMA.items() if name != "$schema"}
 
 

@@ -103,7 +103,7 @@ def picture(folder: Path, frame: int, mask: np.ndarray[Any, Any], mode: str = "L
     Image.fromarray(mask.astype(np.uint8) * 255).convert(mode).save(folder / f"{frame}.png")
 
 
-def test_run_lengths_stand_in_the_records(tmp_path: Path) -> None:
+def test_the_records_hold_run_lengths(tmp_path: Path) -> None:
     masks = [{"frame": 3, "rle": rle(FIRST)}, {"frame": 7, "rle": rle(LAST)}, {"frame": 5, "rle": rle(LAST)}]
     write_lines(tmp_path / "rvos_objects.jsonl", [segmented(inference={"masks": masks})])
     (recorded,) = read_mask_outputs(tmp_path)

@@ -1,4 +1,4 @@
-"""Questions of one's own in HanDyVQA's layout are read plainly, the benchmark's by its released rules."""
+"""A user's own questions in HanDyVQA's layout are read plainly, the benchmark's by its released rules."""
 
 import json
 from pathlib import Path

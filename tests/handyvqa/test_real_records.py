@@ -73,7 +73,7 @@ def test_awkward_real_outputs_are_read_as_a_person_reads_the_rules(recorded: dic
     assert readings == BY_HAND
 
 
-def test_the_six_metrics_are_those_of_a_transcription_of_the_released_script(
+def test_the_six_metrics_equal_a_transcription_of_the_released_script(
     records: list[dict[str, Any]], recorded: dict[str, RecordedAnswers]
 ) -> None:
     metrics = {name: metrics_of(outputs)[outputs.task.primary] for name, outputs in recorded.items()}

@@ -178,7 +178,7 @@ def test_records_with_masks_need_texts_right_options_and_annotated_frames(
     assert named in error
 
 
-def test_a_folder_without_records_that_can_be_used_says_what_is_wanted(tmp_path: Path) -> None:
+def test_the_message_about_a_folder_without_usable_records_names_the_expected_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no HanDyVQA records.*categories are action"):
         open_release(tmp_path, None)
     with pytest.raises(DataError, match="no such file or folder"):
@@ -213,7 +213,7 @@ def test_a_right_option_that_is_not_visible_leaves_a_frame_empty(tmp_path: Path)
     assert question.annotated[1].mask.counts == rle(rectangle(0, 0, 0, 0))["counts"]
 
 
-def test_what_is_said_of_a_record_does_not_grow_with_it(tmp_path: Path) -> None:
+def test_messages_about_a_record_do_not_grow_with_it(tmp_path: Path) -> None:
     write_lines(tmp_path / "action.jsonl", [record("good"), record("a/" * 4000), record("b", split="c/" * 4000)])
     problems = open_release(tmp_path, None).problems
     assert len(problems) == 2

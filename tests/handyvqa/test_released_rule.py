@@ -16,13 +16,13 @@ LETTERS = [*ascii_uppercase, "AA", "27", "1"]
 
 
 def compute_metrics(path: Path) -> dict[str, float]:
-    """The primary figures of those categories of which anything was answered."""
+    """The primary figures of the categories with answers."""
     by_task = {outputs.task: metrics_of(outputs) for outputs in read_outputs(path)}
     return {task.name: float(str(all_[task.primary])) for task, all_ in by_task.items() if all_["coverage"]}
 
 
 def made(rng: random.Random, number: int, category: str) -> dict[str, Any]:
-    """A record with whatever awkwardness the dice give it."""
+    """A record with random awkward fields."""
     count = rng.choice([1, 2, 5, 5, 5, 6, 7, 11, 26, 27, 40])
     options = [f"thing {index}" for index in range(count)]
     if rng.random() < 0.3:

@@ -33,7 +33,7 @@ def test_tiny_models_answer_every_kind_of_question(dataset: Path, tmp_path: Path
             assert all(sample.prediction is not None for sample in run.samples)
 
 
-def test_options_change_what_is_shown_of_frozen_images(dataset: Path, tmp_path: Path) -> None:
+def test_options_change_the_shown_part_of_frozen_images(dataset: Path, tmp_path: Path) -> None:
     options = ["mode=frame_wise", "max_side=32", "truth_options=true"]
     settings = {"benchmark": "handyvqa", "task": "rvos_objects", "option": options}
     frame_wise = evaluate(dataset, "oracle", out=tmp_path, repetitions=1, **settings)

@@ -1,4 +1,4 @@
-"""Masks as answers: what is read, what is dropped, and J and F per annotated frame."""
+"""Masks as answers: read masks, dropped masks, and J and F per annotated frame."""
 
 import copy
 import json
@@ -34,7 +34,7 @@ Mask = NDArray[np.bool_]
 
 
 def example_of(masks: dict[int, Mask], name: str = "q") -> Example:
-    """Six frames, of which those at the places of `masks` are annotated."""
+    """Six frames; those at the places of `masks` are annotated."""
     return Example(
         example_id=name,
         benchmark="handyvqa",
@@ -182,7 +182,7 @@ def test_the_prior_is_the_median_box_of_other_videos() -> None:
     assert TASK.prior_answer(EXAMPLE, [], BOXES) == TASK.centre_answer(EXAMPLE, BOXES)
 
 
-def test_frame_wise_shows_annotated_frames_alone_and_numbers_them_anew() -> None:
+def test_frame_wise_shows_only_annotated_frames_and_renumbers_them() -> None:
     images = [Image.new("RGB", (WIDTH, HEIGHT), (index,) * 3) for index in range(FRAMES)]
     frame_wise = RvosObjects(options={"mode": "frame_wise"})
     assert [image.getpixel((0, 0))[0] for image in frame_wise.displayed_images(EXAMPLE, images)] == [1, 4]  # type: ignore[index]

@@ -85,7 +85,7 @@ def test_table_4_holds_each_category_its_coverage_and_the_average() -> None:
     assert (cells["Model"], cells["Settings"]) == ("m", "16 frames")
 
 
-def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -> None:
+def test_every_row_has_a_cell_for_every_column_and_missing_runs_leave_it_empty() -> None:
     items = paper_tables([*model("m", 1), *model("n", 2, tasks=[Action])])
     for item in items:
         assert {len(row) for row in item.values} == {len(item.heads)}
@@ -93,7 +93,7 @@ def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -
     assert [cells[name] is None for name in ("Avg.", "Process", "Action")] == [True, True, False]
 
 
-def test_the_interval_in_a_table_is_the_one_in_the_results_and_one_resampling_unit_has_none() -> None:
+def test_tables_and_results_give_the_same_interval_and_one_resampling_unit_gives_none() -> None:
     (entry,) = model("m", 3, tasks=[Action])
     shown = ScoredTask.of(entry).metrics["accuracy"]
     ends = repetition_intervals([ResampledRepetition.of(entry.task, run, "m") for run in entry.repetitions])["accuracy"]

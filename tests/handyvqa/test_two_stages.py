@@ -24,7 +24,7 @@ from tests.handyvqa.made import rectangle
 
 
 class Segmenter:
-    """Answers rectangles that depend on the phrases alone, and keeps what it is asked."""
+    """Answers rectangles that depend only on the phrases, and keeps its requests."""
 
     identity = ModelIdentity("segmenter", None, {})
     box_format = BoxFormat()
@@ -67,7 +67,7 @@ def second_stage(dataset: Path, out: Path, option: str, task: str = "rvos_parts"
 
 
 @pytest.mark.parametrize("kind", ["parts", "objects"])
-def test_the_answers_of_the_oracle_ask_what_the_right_options_ask_byte_for_byte(
+def test_the_answers_of_the_oracle_and_the_right_options_make_the_same_request_byte_for_byte(
     dataset: Path, tmp_path: Path, kind: str
 ) -> None:
     first = first_stage(dataset, tmp_path / "first", task=kind)
@@ -83,14 +83,14 @@ def test_the_answers_of_the_oracle_ask_what_the_right_options_ask_byte_for_byte(
     assert len({(tmp_path / name).read_bytes() for name in names}) == 1
     assert [s.record.text for s in told_run.samples] == [s.record.text for s in true_run.samples]
     assert told_run.results.metrics == true_run.results.metrics
-    # What a report shows afterwards is what was asked, also where the first run no longer lies.
+    # A report shows the question that was asked, also after the first run was moved or removed.
     (tmp_path / "first").rename(tmp_path / "moved")
     again, example = score(tmp_path / f"told/rvos_{kind}"), told_run.examples.examples[0]
     assert again.task.prompt(example, Segmenter.box_format) == told.asked[example.example_id].prompt
 
 
 @pytest.mark.parametrize("answer", ["I cannot tell.", None])
-def test_what_the_first_run_does_not_answer_is_no_question_of_the_second(
+def test_the_second_run_asks_only_questions_that_the_first_run_answered(
     dataset: Path, tmp_path: Path, answer: str | None
 ) -> None:
     examples = open_examples(dataset, "handyvqa", "objects").examples

@@ -147,7 +147,7 @@ def asked(name: int) -> Request:
     return Request(str(name), Prompt("", (TextPart("?"),)), (), seeds=(name,))
 
 
-def test_each_thread_gets_its_own_answer_while_others_come_to_wait() -> None:
+def test_each_thread_gets_its_own_answer_while_others_wait() -> None:
     model = Batched()
     batcher = Batcher(model)
     configs = [GenerationConfig(temperature=warmth) for warmth in (0.0, 1.0)]
@@ -176,7 +176,8 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "harnesses.md").read_text
 
 
 def of_inspect_ai(records: list[SampleRecord]) -> str:
-    """As `inspect log dump` prints a log of inspect_ai 0.3.285, of what the program reads; one sample failed."""
+    """As `inspect log dump` prints a log of inspect_ai 0.3.285, for the fields that the program reads; one sample
+    failed."""
     samples = [{"id": r.example_id, "epoch": r.repetition + 1, "output": {"completion": r.text}} for r in records]
     failed = {"id": records[0].example_id, "epoch": 9, "output": {"completion": ""}, "error": {"message": "time out"}}
     return json.dumps({"samples": [*samples, failed]}, indent=2)

@@ -1,4 +1,4 @@
-"""Two honest runs, made once and never changed: one that the task scores, and one that a judge scores."""
+"""Two honest runs, made once and never changed: the task scores one, and a judge scores the other."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -53,7 +53,7 @@ def run_of(
 
 
 def some_right(data: Path, task: str) -> Callable[[str, int], str]:
-    """Answers of which some are right, and others than these in the second run."""
+    """Answers, some of them right, with different ones in the second run."""
     asked = get_task("barista", task)
     right = {
         example.example_id: asked.reference_answer(example, BoxFormat())

@@ -24,7 +24,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def edit(path: Path, field: str, value: object) -> None:
-    """Set the field at a dotted place of a JSON file; a callable makes it from what stood there."""
+    """Set the field at a dotted place of a JSON file; a callable makes it from the old value."""
     content = json.loads(path.read_text(encoding="utf-8"))
     *above, last = [int(part) if part.isdigit() else part for part in field.split(".")]
     inner = content

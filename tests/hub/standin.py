@@ -6,7 +6,7 @@ of models, data sets and Spaces. huggingface_hub really talks to it.
         Pusher(TOKEN, Destination(), endpoint=hub.endpoint).push(...)
         hub.files("org/model", "refs/pr/1")
 
-`rights` says what a token may do; without one that may write, commits are refused as the Hub refuses them.
+`rights` lists a token's rights; without a right to write, commits are refused as the Hub refuses them.
 """
 
 import base64

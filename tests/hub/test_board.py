@@ -1,4 +1,4 @@
-"""The leaderboard: what is shown, how it is ranked, and what is listed as refused."""
+"""The leaderboard: its rows, its ranking, and its list of refusals."""
 
 import os
 import re
@@ -42,7 +42,7 @@ def put(root: Path, made: Submission) -> Path:
     return (root / "board" / next(iter(files))).parent
 
 
-def test_a_model_with_an_adapter_is_shown_as_one(tmp_path: Path) -> None:
+def test_a_model_with_an_adapter_is_shown_as_an_adapted_model(tmp_path: Path) -> None:
     made = results(model="a/tuned", values=(0.6, 0.6))
     made.model.settings["adapter"] = "5f" * 32
     publish(tmp_path, made)
@@ -83,7 +83,7 @@ def test_an_incomplete_result_is_shown_without_a_rank(tmp_path: Path) -> None:
     assert "incomplete" in str(overview(read_board(tmp_path / "board")).values)
 
 
-def test_results_in_another_wording_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
+def test_results_in_another_wording_are_in_a_separate_table(tmp_path: Path) -> None:
     for model, wording in (("a/one", "ours v2"), ("a/two", "ours v1"), ("a/three", "release@4086ce5")):
         publish(tmp_path, results(model=model, wording=wording))
     board = read_board(tmp_path / "board")
@@ -119,7 +119,7 @@ def test_entries_that_are_not_comparable_share_no_table_and_the_reason_is_told(
     assert f"stands apart from other tables of the task by {why}" in by_model["a/two"].note
 
 
-def test_settings_stand_beside_the_metrics_and_keep_nobody_from_a_rank(tmp_path: Path) -> None:
+def test_settings_are_shown_beside_the_metrics_and_keep_no_model_from_a_rank(tmp_path: Path) -> None:
     publish(tmp_path, results(model="a/one", settings={"dtype": "float32"}))
     publish(tmp_path, results(model="a/two", values=(0.4,)))
     (table,) = tables(read_board(tmp_path / "board"))

@@ -1,6 +1,6 @@
-"""Run folders in which one file contradicts another, the adapter or the published set: none is taken.
+"""Run folders in which one file contradicts another, the adapter or the published set: all are refused.
 
-Forgeries of `test_forgeries.py` are not repeated here. What was forged is scored again where that can hide it.
+Forgeries of `test_forgeries.py` are not repeated here. A forged run is scored again where that can hide the forgery.
 """
 
 import json
@@ -112,7 +112,7 @@ BESIDE: dict[str, Forgery] = {
 
 
 def refused(run: Path, forge: Forgery, *, rescored: bool = True, **options: Any) -> str:
-    """What is said where a forged run is submitted; scored again before, unless that would undo the forgery."""
+    """The message about a submitted forged run; scored again before, unless that would undo the forgery."""
     before = contents(run)
     forge(run)
     assert contents(run) != before, "nothing was forged"
@@ -174,7 +174,7 @@ PUBLISHED: dict[str, Forgery] = {
 @pytest.mark.full
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_run_on_a_forged_set_is_refused_by_the_published_one(name: str, honest_data: Path, tmp_path: Path) -> None:
-    """The run itself is honest: asked on the forged set, whatever its hash."""
+    """The run itself is honest: asked on the forged set, with the hash of that set."""
     data = Path(shutil.copytree(honest_data, tmp_path / "data"))
     PUBLISHED[name](data)
     run = run_of(data, tmp_path / "run", "relations", lambda *_: "[]")
@@ -196,7 +196,7 @@ def test_a_model_that_was_trained_on_the_videos_stays_out(name: str, trained_run
 
 
 @pytest.mark.full
-def test_videos_that_a_forged_set_hashes_otherwise_are_those_of_the_published_one(
+def test_videos_that_a_forged_set_hashes_differently_equal_the_published_ones(
     trained_run: Path, honest_data: Path, tmp_path: Path
 ) -> None:
     """Hashes of videos are in no hash of the set."""

@@ -1,4 +1,4 @@
-"""Files of a submission and of a card: what exists is kept, what is documented is taken, and every mistake is named."""
+"""Files of a submission and of a card: existing files are kept, documented fields are taken, and mistakes are named."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_writing_the_same_submission_again_changes_nothing(tmp_path: Path) -> No
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
-def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ConfigError, match=r"thesis.txt.*Fix"):
         write_files(all_files(submission()), tmp_path)
@@ -137,7 +137,7 @@ def test_values_stay_as_they_are_written(line: str) -> None:
         CARD,
     ],
 )
-def test_the_hub_client_reads_what_was_merged(card: str) -> None:
+def test_the_hub_client_reads_the_merged_card(card: str) -> None:
     merged = merge_model_index(card, "fruit-8b", [result()])
     read = ModelCard(merged, ignore_metadata_errors=False)
     read_back = {(r.dataset_type, r.task_name, r.metric_type, r.metric_value) for r in read.data.eval_results or ()}

@@ -42,7 +42,7 @@ def in_judged(field: str, value: object) -> Forgery:
 
 
 def recorded(field: str, name: str, value: object) -> Forgery:
-    """A field, and what the record of the figures says of it."""
+    """A field, and its value in the record of the figures."""
     return both(in_results(field, value), in_results(f"comparability.{name}", value))
 
 
@@ -282,7 +282,7 @@ def test_many_files_of_one_submitter_cost_no_other(
     assert rows[-1] == ("results/aaa", "11 more files are refused")
 
 
-def test_a_submitter_stands_in_a_bounded_number_of_tables(
+def test_a_submitter_appears_in_a_bounded_number_of_tables(
     honest_board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(board_module, "MAX_TABLES", 3)

@@ -1,4 +1,4 @@
-"""Submissions in which log, figures, settings and dataset disagree. None is taken; the honest ones are."""
+"""Submissions in which log, figures, settings and dataset disagree are refused; honest ones are taken."""
 
 import json
 import shutil
@@ -109,7 +109,7 @@ def right_answers(data: Path) -> Callable[[str, int], str]:
 
 
 def rekeyed(folder: Path, record: SampleRecord, **changes: Any) -> SampleRecord:
-    """The record changed, with the key that belongs to what it says now."""
+    """The record with a change, and with the key of the changed record."""
     record = other(record, **changes)
     identity = json.loads((folder / CONFIG_FILE).read_text())["identity"]
     model = {name: value for name, value in identity["model"].items() if name != "box_format"}
@@ -214,7 +214,7 @@ def test_forged_logs_and_settings_are_refused_scored_again_or_not(run: Path, nam
         submit(run)
 
 
-def test_the_order_of_boxes_is_part_of_what_a_run_with_boxes_asked(small_release: Path, tmp_path: Path) -> None:
+def test_the_order_of_boxes_is_part_of_the_question_of_a_run_with_boxes(small_release: Path, tmp_path: Path) -> None:
     data = build(small_release, tmp_path / "d", configs=["grounding"], sampling={"frame_step": 20}, cache=False).folder
     run = run_of(data, tmp_path / "run", "grounding", lambda *_: "[]")
     assert submit(run).rows
@@ -242,7 +242,7 @@ def test_a_forgery_is_no_better_for_being_called_incomplete(run: Path) -> None:
 def test_a_dataset_with_other_answers_is_refused_by_the_published_one(
     run: Path, honest_data: Path, tmp_path: Path
 ) -> None:
-    """Truth that was edited, with a hash that fits: the run alone contradicts nothing."""
+    """Edited truth with a fitting hash: the run itself contradicts nothing."""
     forged = Path(shutil.copytree(honest_data, tmp_path / "forged"))
     for path in (forged / "relations").glob("*.parquet"):
         table = pq.read_table(path)

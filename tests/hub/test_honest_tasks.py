@@ -1,4 +1,4 @@
-"""What the leaderboard knows of tasks is what they are, and the honest results of every task keep its rules."""
+"""The leaderboard's facts about tasks are true, and the honest results of every task keep its rules."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -76,7 +76,7 @@ def test_a_run_on_other_pictures_is_refused_by_the_published_dataset(painted_run
         submit(painted_run, dataset=honest_data)
 
 
-def test_frames_of_the_published_videos_are_what_the_published_pictures_were_made_of(
+def test_the_published_pictures_were_made_of_frames_of_the_published_videos(
     linked_run: Path, honest_data: Path
 ) -> None:
     assert submit(linked_run, dataset=honest_data).rows

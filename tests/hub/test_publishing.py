@@ -1,4 +1,4 @@
-"""`barista-bench publish`: what leaves the machine, checked and listed before; an upload that was cut off goes on."""
+"""`barista-bench publish` checks and lists files before it sends them; an interrupted upload continues."""
 
 import os
 import shutil
@@ -49,7 +49,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def published(hub: UploadStandIn, repo_type: str = "dataset", repo: str = REPO) -> dict[str, bytes]:
-    """What the repository holds beside the file that the Hub makes."""
+    """The files of the repository without the file that the Hub makes."""
     files = hub.files(repo, repo_type=repo_type)
     return {name: content for name, content in files.items() if name != ".gitattributes"}
 
@@ -60,7 +60,7 @@ def publish(hub: UploadStandIn, folder: Path, repo: str = REPO, *, public: bool 
 
 
 @pytest.mark.full
-def test_an_upload_that_was_cut_off_twice_goes_on_and_the_repository_then_equals_the_folder(
+def test_an_upload_interrupted_twice_continues_and_the_repository_then_equals_the_folder(
     hub: UploadStandIn, built: Path
 ) -> None:
     environment = {**os.environ, "HF_ENDPOINT": hub.endpoint, "A_TOKEN": TOKEN}
@@ -78,7 +78,9 @@ def test_an_upload_that_was_cut_off_twice_goes_on_and_the_repository_then_equals
     assert TOKEN.encode() not in said
 
 
-def test_a_dry_run_lists_every_file_with_its_size_and_asks_nobody(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_lists_every_file_with_its_size_and_sends_no_request(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("huggingface_hub.HfApi.create_repo", None)
     done = CliRunner().invoke(app, ["publish", str(built), "--repo", REPO, "--dry-run"])
     assert done.exit_code == 0, done.output
@@ -89,7 +91,7 @@ def test_a_dry_run_lists_every_file_with_its_size_and_asks_nobody(built: Path, m
 
 
 @pytest.mark.parametrize(("public", "state"), [(True, "public"), (False, "private")])
-def test_a_repository_that_is_not_as_private_as_asked_for_is_left_alone(
+def test_a_repository_that_is_not_as_private_as_asked_for_is_not_changed(
     hub: UploadStandIn, built: Path, public: bool, state: str
 ) -> None:
     publish(hub, built, public=public)
@@ -135,7 +137,7 @@ def without(pattern: str) -> Forgery:
 
 
 def saying(name: str, text: str) -> Forgery:
-    """A file with a line more, or one of this line alone where there is none."""
+    """A file with one more line, or with only this line where there is none."""
     return lambda folder: (folder / name).open("a").write(text)
 
 

@@ -1,4 +1,4 @@
-"""From run folders to rows: what is published, and what never is."""
+"""From run folders to rows: the published values, and those that are never published."""
 
 import json
 from typing import Any
@@ -49,7 +49,7 @@ def made(*runs: Results, allow_incomplete: bool = False, **target: str) -> Submi
     return submission(*map(row, runs), allow_incomplete=allow_incomplete, **target)
 
 
-def test_what_is_written_keeps_to_the_documented_schemas_and_the_hub_client_reads_it() -> None:
+def test_the_written_files_keep_the_documented_schemas_and_the_hub_client_reads_them() -> None:
     target = {"date": "2026-11-21T10:30:00Z", "source_url": "https://example.org/runs", "source_name": "Runs"}
     target["dataset_revision"] = "1" * 40
     files = all_files(made(results(), results("grounding", (0.12346,), None), **target))
@@ -76,7 +76,7 @@ def test_notes_hold_interval_runs_coverage_protocol_and_content_hash() -> None:
     assert "NON-RELEASE" not in str(entry.notes)
 
 
-def test_another_protocol_wording_or_split_has_boards_of_their_own_and_are_marked() -> None:
+def test_another_protocol_wording_or_split_has_separate_boards_and_is_marked() -> None:
     others = (results(split="test"), results(protocol="paper"), results(wording="release@4086ce5"))
     entries = made(results(), *others).eval_results().root
     notes = {entry.dataset.task_id: str(entry.notes) for entry in entries}
@@ -86,7 +86,7 @@ def test_another_protocol_wording_or_split_has_boards_of_their_own_and_are_marke
     assert notes["relations_paper"].startswith("NON-RELEASE PROTOCOL paper")
 
 
-def test_a_judges_metric_stands_for_a_lexical_floor() -> None:
+def test_a_judges_metric_replaces_a_lexical_floor() -> None:
     floor = results("referring", (0.9, 0.9, 0.9))
     made_of_one = submission(row(floor, judged(floor)))
     (entry,) = made_of_one.eval_results().root
@@ -132,7 +132,7 @@ INCOMPLETE = {
 
 
 @pytest.mark.parametrize("said", INCOMPLETE)
-def test_what_is_incomplete_is_refused_and_marked_when_allowed(said: str) -> None:
+def test_incomplete_runs_are_refused_and_marked_when_allowed(said: str) -> None:
     part, remedy = INCOMPLETE[said]
     assert part.gaps
     with pytest.raises(DataError, match=f"{said}.*{remedy}"):

@@ -125,7 +125,7 @@ def test_push_opens_pull_requests_and_the_token_is_in_no_file_and_no_output(
     assert "/garden/results/discussions/1" in said
     assert set(hub.files(MODEL)) == {"README.md"}
     for name, content in hub.files(MODEL, "refs/pr/1").items():
-        assert (out / "model" / name).read_bytes() == content  # what was looked at is what was sent
+        assert (out / "model" / name).read_bytes() == content  # the sent text is the one shown before
     assert list(hub.files("garden/results", "refs/pr/1", "dataset")) == [f"results/{MODEL}/relations/results.json"]
     commits = len(hub.commits_asked())
     code, again = push(hub, *arguments)

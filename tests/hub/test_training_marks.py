@@ -18,7 +18,7 @@ def run(trained_run: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("said", [[], ["5f" * 32], ["ab" * 32] * 3])
-def test_the_mark_is_found_again_whatever_the_run_says_of_it(said: list[str], run: Path) -> None:
+def test_the_mark_is_found_again_with_any_description_of_the_run(said: list[str], run: Path) -> None:
     seen = len(read_run(run).trained_on)
     edit(run / CONFIG_FILE, "trained_on", said)
     assert score(run).results.trained_on == seen > 0

@@ -21,7 +21,7 @@ from barista_bench.runs.log.sample_log import read_records
 
 
 def reply(text: str, seed: int) -> str:
-    """A score that depends on what is asked and the seed; every fifth reply is none."""
+    """A score that depends on the question and the seed; every fifth reply has none."""
     drawn = int(hashlib.sha256(f"{text} {seed % 2**31}".encode()).hexdigest(), 16)
     score, reason = ("reasoning_score", "analysis") if "reasoning_score" in text else ("score", "reason")
     return "no verdict" if drawn % 5 == 0 else json.dumps({score: drawn % 6, reason: "drawn"})

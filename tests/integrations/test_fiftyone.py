@@ -42,7 +42,7 @@ def test_fiftyone_imports_images_boxes_masks_answers_and_scores(
     run(tmp_path / "data", tmp_path / "runs", benchmark="handyvqa", task="rvos_objects", model="oracle", repetitions=1)
     count = write_fiftyone(tmp_path / "runs" / "rvos_objects", tmp_path / "made").samples
 
-    # No constraints: FiftyOne pins versions of its own, in an environment that shares nothing with ours.
+    # No constraints: FiftyOne pins its own versions, in an environment that shares nothing with ours.
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
     pip = [tmp_path / "env/bin/pip", "install", "--quiet"]
     subprocess.run([*pip, "fiftyone==1.22.1"], check=True)

@@ -1,4 +1,5 @@
-"""Environments of their own, made by pip: an installed wheel, the metrics without this package, and what resolves."""
+"""Separate environments, made by pip: an installed wheel, the metrics without this package, and resolved
+requirements."""
 
 import configparser
 import json
@@ -19,7 +20,7 @@ METRICS = sorted(path.parent for path in (ROOT / "metrics").glob("*/requirements
 
 
 def run(command: list[str | Path], folder: Path) -> str:
-    """What a command prints that sees nothing of this environment."""
+    """The output of a command that sees nothing of this environment."""
     variables = {**os.environ, "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1"}
     variables.pop("PYTHONPATH", None)
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
@@ -68,7 +69,7 @@ def test_a_wheel_of_the_source_distribution_goes_from_a_kitchen_to_a_score(
 
 @pytest.fixture(scope="module")
 def metrics_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scripts of an environment that holds what the metrics require, and nothing of ours."""
+    """The scripts of an environment that holds only the requirements of the metrics, and no package of ours."""
     requirements = [argument for metric in METRICS for argument in ("--requirement", metric / "requirements.txt")]
     return environment(tmp_path_factory.mktemp("metrics") / "env", *requirements)
 

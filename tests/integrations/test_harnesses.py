@@ -1,4 +1,4 @@
-"""Other harnesses, each in an environment of its own that has the wheel, as docs/harnesses.md says how to make it."""
+"""Other harnesses, each in a separate environment with the wheel, made as docs/harnesses.md says."""
 
 import itertools
 import json
@@ -31,7 +31,7 @@ EXACT = 1e-9
 
 
 def environment(request: pytest.FixtureRequest, wheel: Path, *installs: tuple[str, ...]) -> Path:
-    """The scripts of an environment that is kept from one test run to the next; the wheel is put in anew."""
+    """The scripts of an environment that is kept from one test run to the next; the wheel is installed again."""
     folder = request.config.cache.mkdir("harnesses") / installs[-1][-1]
     pip = [folder / "bin/python", "-m", "pip", "install", "--quiet"]
     complete, wanted = folder / "complete", "\n".join(itertools.chain(*installs))
@@ -57,7 +57,7 @@ def lmms_eval(request: pytest.FixtureRequest, wheel: Path) -> Path:
     )
     (packages,) = scripts.parent.glob("lib/python*/site-packages")
     (packages / "sitecustomize.py").write_text(DECLARED)  # its torchvision is built for CUDA
-    model = packages / "lmms_eval/models/simple/qwen2_5_vl.py"  # takes bfloat16 alone
+    model = packages / "lmms_eval/models/simple/qwen2_5_vl.py"  # takes only bfloat16
     model.write_text(model.read_text().replace('"torch_dtype": "bfloat16"', '"torch_dtype": "float32"'))
     return scripts
 

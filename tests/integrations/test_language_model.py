@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct in GGUF, a language model that reads text alone, as judge, blind baseline and writer.
+"""SmolLM2-135M-Instruct in GGUF, a language model that reads only text, as judge, blind baseline and writer.
 
 It is too small to do any of these well. Tested is that every answer is counted, and that held ones parse. How good its
 verdicts are is measured with answers that are known to be right or wrong: `-s` prints the figures of docs/judging.md
@@ -79,7 +79,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
             run([*OURS, "run", f"data/{benchmark}", *asked, "--model", name, "--out", f"runs/{name}"], work)
             answers.append(list(read_records(work / "runs" / name / task / "samples.jsonl")))
         right, wrong = answers
-        if task == "cot":  # chance gives no reasons: those of the question before are wrong ones
+        if task == "cot":  # chance gives no reasons: the reasons of the question before are wrong ones
             wrong = [right[-1], *right[:-1]]
         mixed = [(w if n % 2 else r) for n, (r, w) in enumerate(zip(right, wrong, strict=True))]
         lines: list[dict[str, object]] = [{"format": "barista_bench.predictions/1", "box_format": "xyxy/pixels"}]
@@ -97,7 +97,7 @@ def ours(request: pytest.FixtureRequest, wheel: Path) -> Path:
 
 
 def speeds(path: Path) -> dict[str, float]:
-    """What the replies of a log took: tokens that were read and written, and seconds of generation."""
+    """The cost of the replies of a log: tokens that were read and written, and seconds of generation."""
     records = list(read_records(path))
     read, written = (sum(getattr(r, f"{way}put_tokens") or 0 for r in records) for way in ("in", "out"))
     return {"read": read, "written": written, "seconds": round(sum(record.seconds for record in records), 1)}
@@ -158,7 +158,7 @@ def test_the_blind_baseline_is_asked_and_counted_without_any_picture(ours: Path,
             assert "infra_error" not in statuses
 
 
-def test_rewordings_are_used_only_where_they_say_the_same_and_what_is_refused_is_counted(
+def test_only_rewordings_with_the_same_meaning_are_used_and_refusals_are_counted(
     ours: Path, model: Path, work: Path
 ) -> None:
     rows = list(read_review(work / "made/review.jsonl").values())

@@ -150,8 +150,8 @@ def test_videos_are_answered_and_batches_that_are_wrong_are_found_out(outcomes) 
         assert seen["together"] is (name not in ONE_BY_ONE), (name, seen)
 
 
-def test_smolvlm_s_answers_are_those_of_transformers_own_pipeline_that_is_told_the_times(seen) -> None:
-    """A pipeline that is not told them writes those of 24 frames a second into the prompt."""
+def test_smolvlm_s_answers_equal_transformers_own_pipeline_with_the_times(seen) -> None:
+    """Without the times, a pipeline writes the times of 24 frames a second into the prompt."""
     assert seen["smolvlm"]["told"] == 8
     assert seen["smolvlm"]["not_told"] < 8
 
@@ -162,7 +162,7 @@ def test_kimi_s_videos_are_refused_by_name(seen) -> None:
     assert seen["kimi"].endswith("Fix: use frames_as=images")
 
 
-def test_molmo_2_answers_in_batches_as_alone(outcomes) -> None:
+def test_molmo_2_answers_the_same_in_batches_and_one_by_one(outcomes) -> None:
     """It counts the patches of a whole batch: its tensors are not put one after another."""
     assert outcomes["molmo2"]["together"]
     assert outcomes["molmo2"]["image_processor"] == "Molmo2ImageProcessor"

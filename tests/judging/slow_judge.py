@@ -1,4 +1,4 @@
-"""Judging in a process of its own that can be killed; it writes down what its judge is asked."""
+"""Judging in a separate process that can be killed; it writes down its judge's requests."""
 
 import hashlib
 import time

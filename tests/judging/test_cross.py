@@ -211,13 +211,13 @@ def test_names_from_files_command_no_terminal(
     for text in (line, *as_markdown(evil).split("\n")):
         assert text.isprintable()
     assert "m\\x1b]0;x\\x07" in line
-    # And in what is said of a file that cannot be used.
+    # Also in messages about an unusable file.
     done = CliRunner().invoke(app, ["compare", "judges", str(tmp_path / "no\x1b[2Jrun\nerror: none")])
     assert done.exit_code == 1
     assert done.output.rstrip("\n").isprintable()
 
 
-def test_what_a_judges_server_said_commands_no_terminal(make_run: Callable, use: Callable) -> None:
+def test_a_judge_servers_message_cannot_control_the_terminal(make_run: Callable, use: Callable) -> None:
     run = make_run(VQA, repetitions=1)
     use(ScriptedJudge(lambda *_: Failure("down\x1b[2J\nall is well"), name="evil\x1b[31m"))
     done = CliRunner().invoke(app, ["judge", str(run), "--judge", "served:any", "--no-progress"])
@@ -326,7 +326,7 @@ def test_the_commands_judge_and_compare(make_run: Callable, tmp_path: Path) -> N
     assert content["human"][0]["n"] == 1
 
 
-def test_the_commands_explain_what_is_wrong(tmp_path: Path) -> None:
+def test_the_commands_explain_errors(tmp_path: Path) -> None:
     runner, more = CliRunner(), ["--source", str(tmp_path), "--model", "tiny", "--out", str(tmp_path)]
     for arguments, why in (
         (["judge", str(tmp_path), "--judge", "lexical"], "no run here"),

@@ -70,7 +70,7 @@ def test_a_tiny_transformers_judge_goes_the_whole_way(task: str, kitchen_runs: d
 @pytest.mark.full
 @pytest.mark.parametrize("task", ["referring", "temporal_vqa"])
 def test_a_local_judge_is_held_to_its_form_by_default(task: str, kitchen_runs: dict[tuple[str, str], Path]) -> None:
-    """The same nonsense, of which every reply is a verdict, with the expected score of what the form allows."""
+    """The same nonsense, with a verdict in every reply, and the expected score by the form's limits."""
     few = kitchen_runs[task, "few"]
     settings = {"verdicts_per_answer": 1, "max_new_tokens": 700, "device": "cpu", "temperature": 1.0}
     session = judge(few, "tiny", **settings)

@@ -83,7 +83,7 @@ def test_judged_metrics_have_the_interval_of_their_scores_over_videos(judged_run
 
 
 def test_a_judge_of_another_scale_is_shown_in_its_own(judged_run: ScoredRun) -> None:
-    """As one of reasoning is, from 0 to 5: nothing but its results say so."""
+    """From 0 to 5, as a judgement of reasoning: only its results say so."""
     (mild,) = [judged for judged in all_judged(judged_run) if judged.results.judge.name == "mild"]
     rubric = mild.results.rubric.model_copy(update={"criteria": ["reasoning"]})
     metrics = {

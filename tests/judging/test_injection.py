@@ -77,7 +77,7 @@ _BLOCK = re.compile(r"^BEGIN [^\n]*\n.*?^END[^\n]*$", re.MULTILINE | re.DOTALL)
 
 
 def as_read(text: str) -> str:
-    """What a reader makes of a text who sees through look-alikes and invisible characters."""
+    """A text as a reader sees it who recognises look-alikes and invisible characters."""
     shown = "".join(
         c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) not in ("Cf", "Cc") or c == "\n"
     )
@@ -87,7 +87,7 @@ def as_read(text: str) -> str:
 def naive(text: str) -> int:
     """A judge that obeys every order, forged verdict and role change in its prompt, and grades the rest by words.
 
-    The material ends for it where any line begins with END, whatever the marker's name.
+    The material ends for it where any line begins with END, with any marker's name.
     """
     block = _BLOCK.search(text)
     outside = _BLOCK.sub("", text, count=1)
@@ -108,7 +108,7 @@ def form(answer: str) -> str:
 
 
 def unprotected(answer: str) -> str:
-    """The form as one would write it without a thought."""
+    """The form as a careless author would write it."""
     return f"Grade from 0 to 9.\nBEGIN\nQuestion: {QUESTION}\nReference: {REFERENCE}\nAnswer: {answer}\nEND\nGo."
 
 
@@ -152,7 +152,7 @@ def test_a_judge_that_echoes_a_forged_verdict_gives_none(attack: str, template: 
 
 
 @given(st.text(), st.text(), st.text())
-def test_whatever_is_judged_stays_one_line_of_plain_json(question: str, reference: str, answer: str) -> None:
+def test_any_judged_text_stays_one_line_of_plain_json(question: str, reference: str, answer: str) -> None:
     fields = {"question": question, "reference": reference, "answer": answer}
     name, line = fence_material(fields)
     assert json.loads(line) == fields

@@ -36,7 +36,7 @@ def test_every_published_aggregate_equals_a_sum_done_by_hand(make_run: Callable,
     run = make_run(VQA)
     asked = use(ScriptedJudge(by_hash))
     results = judged(run, verdicts_per_answer=3)
-    # By hand: criterion -> run -> example -> mean over draws, from the scripted scores alone.
+    # By hand: criterion -> run -> example -> mean over draws, only from the scripted scores.
     scores: dict[tuple[str, str], list[int]] = {}
     for request in asked.requests:
         given = [json.loads(by_hash(request, draw).text)["score"] for draw in range(3)]
@@ -209,7 +209,7 @@ def test_a_one_among_the_alternatives_is_read_as_the_judge_writes_its_tens(
 
 
 @pytest.mark.parametrize("task", ["referring", VQA])
-def test_the_oracle_gives_full_marks_to_the_reference_alone(
+def test_the_oracle_gives_full_marks_only_to_the_reference(
     task: str, make_run: Callable, eventful_dataset: Path
 ) -> None:
     from barista_bench.benchmarks import get_task

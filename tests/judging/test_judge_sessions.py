@@ -1,4 +1,4 @@
-"""Sessions of a judge: what a second start asks, what is kept apart, which steps are frozen, what is refused."""
+"""Sessions of a judge: the requests of a second start, separate folders, frozen steps, refusals."""
 
 import json
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from tests.judging.judges import (
 from tests.released_clone import write_prompts
 
 
-def test_a_second_start_asks_only_for_what_is_missing(make_run: Callable, use: Callable) -> None:
+def test_a_second_start_asks_only_for_missing_verdicts(make_run: Callable, use: Callable) -> None:
     run = make_run(VQA)
     first = use(ScriptedJudge(lambda r, p: Failure("down") if criterion(r) == "accuracy" else verdict(5)))
     session = judge(run, "any", verdicts_per_answer=2)
@@ -72,7 +72,7 @@ def test_more_draws_are_added_to_those_there_are(make_run: Callable, use: Callab
     assert results.metrics["mean"].mean == pytest.approx((4 + 6 + 6) / 30)
 
 
-def test_draws_have_seeds_of_their_own_that_the_order_does_not_change(make_run: Callable, use: Callable) -> None:
+def test_draws_have_separate_seeds_that_the_order_does_not_change(make_run: Callable, use: Callable) -> None:
     run = make_run(VQA)
     wide, narrow = use(ScriptedJudge(by_hash, batch_size=64)), ScriptedJudge(by_hash, batch_size=1)
     folder = judge(run, "any", verdicts_per_answer=3).folder
@@ -86,9 +86,7 @@ def test_draws_have_seeds_of_their_own_that_the_order_does_not_change(make_run: 
     assert sorted((record.key, record.text) for record in read_records(first)) == kept
 
 
-def test_judges_rubrics_and_settings_have_folders_of_their_own(
-    make_run: Callable, use: Callable, tmp_path: Path
-) -> None:
+def test_judges_rubrics_and_settings_have_separate_folders(make_run: Callable, use: Callable, tmp_path: Path) -> None:
     run = make_run(VQA, repetitions=1)
     mine = tmp_path / "mine.yaml"
     mine.write_text(ONE_CRITERION)
@@ -198,7 +196,7 @@ def test_settings_that_cannot_be_are_refused(name: str, settings: dict, why: str
         judge(tmp_path, name, **settings)
 
 
-def test_a_judge_that_answers_what_it_was_not_asked_is_refused(make_run: Callable, use: Callable) -> None:
+def test_a_judge_that_answers_an_unasked_request_is_refused(make_run: Callable, use: Callable) -> None:
     class Confused(ScriptedJudge):
         window = 4
 
@@ -212,7 +210,7 @@ def test_a_judge_that_answers_what_it_was_not_asked_is_refused(make_run: Callabl
         judge(make_run(VQA, repetitions=1), "any", verdicts_per_answer=1)
 
 
-def test_a_streaming_judge_is_read_in_whatever_order_it_answers(make_run: Callable, use: Callable) -> None:
+def test_a_streaming_judge_is_read_in_any_order_of_answers(make_run: Callable, use: Callable) -> None:
     class Stream(ScriptedJudge):
         window = 8
 

@@ -1,6 +1,6 @@
 """Tables 13 to 15 of the BARISTA paper (arXiv 2605.12074, section A.6), recomputed from their printed scores.
 
-What does not follow from the printed scores is named: it is the paper that deviates from itself there.
+Values that do not follow from the printed scores are named: there the paper deviates from itself.
 """
 
 import pytest
@@ -90,7 +90,7 @@ def test_of_table_13_the_printed_shift_and_spread_fit_four_models_of_the_five() 
     four = compare_judges("r", without, GEMINI, GPT)
     assert five is not None
     assert four is not None
-    # Printed: about -.07 and .023. All five models: -.060 and .044. Without the one that gains: -.079 and .023.
+    # Printed: about -.07 and .023. All five models: -.060 and .044. Without the gaining model: -.079 and .023.
     assert (round(five.shift, 3), round(five.shift_sd, 3)) == (-0.060, 0.044)
     assert (round(four.shift, 3), round(four.shift_sd, 3)) == (-0.079, 0.023)
 

@@ -1,4 +1,4 @@
-"""Rubric files: ours cover their scale, and a user's broken one is refused by name."""
+"""Rubric files: ours cover their scale, and a user's broken file is refused by name."""
 
 import hashlib
 from pathlib import Path
@@ -74,9 +74,7 @@ def test_steps_that_are_no_list_of_texts_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("vocabulary", [False, True])
-def test_the_hash_of_a_users_rubric_is_that_of_its_bytes_and_of_the_words_it_shows(
-    tmp_path: Path, vocabulary: bool
-) -> None:
+def test_the_hash_of_a_users_rubric_covers_its_bytes_and_its_shown_words(tmp_path: Path, vocabulary: bool) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(GOOD + ("vocabulary: true\n" if vocabulary else ""))
     rubric = load_rubric(VQA, path)
@@ -116,7 +114,7 @@ def test_a_broken_rubric_is_refused_and_names_the_field(change: tuple[str, str],
     assert "Fix" in str(caught.value)
 
 
-def test_a_task_without_a_rubric_is_judged_by_nobody(tmp_path: Path) -> None:
+def test_no_judge_judges_a_task_without_a_rubric(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no judge scores the task relations"):
         load_rubric(get_task("barista", "relations"))
     with pytest.raises(ConfigError, match="no rubric file"):

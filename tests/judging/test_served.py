@@ -1,4 +1,4 @@
-"""A judge behind an OpenAI-compatible endpoint: its key, its bound, and what is asked of the server."""
+"""A judge behind an OpenAI-compatible endpoint: its key, its bound, and its requests to the server."""
 
 import random
 import shutil
@@ -48,7 +48,7 @@ def test_a_key_reaches_no_file_of_the_judge(answers: Callable) -> None:
     assert not any(b"sk-secret" in path.read_bytes() for path in files)
 
 
-def test_a_refused_key_ends_the_command_and_leaves_what_was_judged(answers: Callable) -> None:
+def test_a_refused_key_ends_the_command_and_keeps_finished_verdicts(answers: Callable) -> None:
     run = answers(1)
     with (
         ServedStandIn(lambda call: Fault("status", 401)) as server,
@@ -61,7 +61,7 @@ def test_a_refused_key_ends_the_command_and_leaves_what_was_judged(answers: Call
     assert results.coverage.judged == results.coverage.expected
 
 
-def test_a_judge_stops_at_its_bound_and_goes_on(answers: Callable, tmp_path: Path) -> None:
+def test_a_judge_stops_at_its_bound_and_continues(answers: Callable, tmp_path: Path) -> None:
     run, prices = answers(), tmp_path / "prices.json"
     prices.write_text('{"teacher": {"input": 2.0, "output": 10.0}}')
     settings = {"verdicts_per_answer": 1, "prices": prices, "max_new_tokens": 100}
@@ -122,6 +122,6 @@ def test_judging_killed_ten_times_ends_as_if_never_killed(make_run: Callable, tm
     assert resumed.results.coverage.judged == resumed.results.coverage.expected
     keys = answered(run)
     assert len(keys) == len(set(keys)) == len(answered(whole))
-    # What was answered is not asked again: only the batch in the making of each kill may be.
+    # Answered requests are not sent again: only the batch in progress at each kill may be.
     lines = [*asked.read_text().splitlines(), *(tmp_path / f"{run.name}-once").read_text().splitlines()]
     assert sum(Counter(lines).values()) <= len(keys) + kills * batch * 2

@@ -89,7 +89,7 @@ def test_the_form_of_the_reasoning_judge_ends_at_five() -> None:
     assert isinstance(read_verdict(GOOD, REASONING_FORM), Unusable)
 
 
-def test_the_schema_of_a_form_allows_what_is_read_and_nothing_else() -> None:
+def test_the_schema_of_a_form_allows_exactly_the_readable_verdicts() -> None:
     validator = jsonschema.Draft202012Validator(GEVAL_FORM.schema())
     for text in (GOOD, '{"score": 0, "reason": ""}', '{"score": 10, "reason": "x"}'):
         assert validator.is_valid(json.loads(text))
@@ -128,7 +128,7 @@ BY_HAND = {
     "no scores do not count, and '\"7' spells a 7 as well": ([NO_SCORES], 7, (0.45 * 7 + 0.2 * 8) / 0.65),
     "spellings of one score are added up": ([{"9": 0.3, " 9": 0.3, "9,": 0.2, "4": 0.2}], 9, 0.8 * 9 + 0.2 * 4),
     "ten in one token": ([{"10": 0.6, "9": 0.3, "1": 0.1}], 10, 0.6 * 10 + 0.3 * 9 + 0.1 * 1),
-    # "1" has 0.8: three quarters of it go on to 10, one quarter stops at 1.
+    # "1" has 0.8: three quarters of it continue to 10, one quarter stops at 1.
     "ten in two tokens": ([{"1": 0.8, "9": 0.2}, {"0": 0.75, ",": 0.25}], 10, 0.6 * 10 + 0.2 * 1 + 0.2 * 9),
     "a one that ended there is divided by what might have followed": (
         [{"1": 0.9, "2": 0.1}, {",": 0.95, "0": 0.05}],
@@ -147,7 +147,7 @@ def test_the_weighted_score_is_as_computed_by_hand(tokens: list[dict[str, float]
 
 
 @pytest.mark.parametrize(("others", "meant"), [({"9": 0.5, "8": 0.1}, 10), ({"0": 0.3, "2": 0.3}, 1)])
-def test_a_one_that_was_not_chosen_counts_as_the_nearer_of_one_and_ten_and_is_marked(
+def test_a_1_that_was_not_chosen_counts_as_the_nearer_of_1_and_10_and_is_marked(
     others: dict[str, float], meant: int
 ) -> None:
     chosen = next(iter(others))
@@ -157,7 +157,7 @@ def test_a_one_that_was_not_chosen_counts_as_the_nearer_of_one_and_ten_and_is_ma
 
 
 @pytest.mark.parametrize("token", ["1", " 1", "1,"])
-def test_a_one_among_the_alternatives_counts_as_one_without_signs_of_a_split_ten(token: str) -> None:
+def test_a_1_among_the_alternatives_counts_as_1_without_signs_of_a_split_10(token: str) -> None:
     weighted = weighed(reply(choice("9", {"9": 0.5, "8": 0.3, token: 0.2})), 9)
     assert (weighted.score, weighted.inferred) == (pytest.approx(0.5 * 9 + 0.3 * 8 + 0.2 * 1), False)
 

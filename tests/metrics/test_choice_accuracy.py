@@ -106,7 +106,7 @@ def test_metrics_are_as_computed_by_hand():
 
 
 @pytest.mark.filterwarnings("error")
-def test_what_was_not_given_or_has_no_answers_is_none_without_a_warning():
+def test_figures_without_input_or_answers_are_none_without_a_warning():
     result = choice_accuracy([None, None], ["A", "B"])
     names = ("accuracy_on_parsed", "chance_level", "per_class", "class_mean_accuracy", "per_verb", "distractors")
     assert [result[name] for name in names] == [None] * 6

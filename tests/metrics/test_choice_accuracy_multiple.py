@@ -13,7 +13,7 @@ OPTIONS = ["cup", "lid", "spoon", "milk"]
 
 
 @pytest.mark.parametrize("n_cases", [100, pytest.param(2000, marks=pytest.mark.full)])
-def test_average_precision_equals_that_of_scikit_learn_on_random_cases(n_cases):
+def test_average_precision_equals_scikit_learn_on_random_cases(n_cases):
     reference = pytest.importorskip("sklearn.metrics").average_precision_score
     rng = np.random.default_rng(0)
     for case in range(n_cases):
@@ -79,12 +79,12 @@ def test_choosing_everything_or_nothing_gives_the_prevalence_and_nothing_is_an_a
 
 
 def slow_letters(text):
-    """Character by character: what stands before a closing bracket."""
+    """The characters before a closing bracket, read one by one."""
     text = "".join(character for character in text.strip().lower() if character != ".")
     return sorted({a for a, b in itertools.pairwise(text) if b == ")" and "a" <= a <= "z"})
 
 
-def test_letters_equal_those_of_a_slow_reader_on_2000_random_texts():
+def test_letters_equal_a_slow_readers_on_2000_random_texts():
     rng = random.Random(0)
     answered = 0
     for _ in range(2000):

@@ -20,7 +20,7 @@ def interaction(object_box, hand_boxes=((0, 0, 4, 4),), hand_type="left"):
     return {"hand_boxes": [list(box) for box in hand_boxes], "object_box": list(object_box), "hand_type": hand_type}
 
 
-def test_the_iou_of_two_boxes_equals_that_of_pycocotools():
+def test_the_iou_of_two_boxes_equals_pycocotools():
     mask = pytest.importorskip("pycocotools.mask")
     corners = np.random.default_rng(0).uniform(0, 1000, (2, 2000, 2, 2))
     boxes = np.concatenate([corners.min(axis=2), corners.max(axis=2)], axis=-1)
@@ -135,7 +135,7 @@ def slow_hands(predicted, reference, spends):
 
 
 def slow_greedy(table):
-    """`table`: {(reference, prediction): IoU}. The references are repeatedly searched for the one to serve next."""
+    """`table`: {(reference, prediction): IoU}. The references are repeatedly searched for the next one to serve."""
     references, free = {r for r, _ in table}, {p for _, p in table}
     everything, pairs = sorted(free), []
     while references:

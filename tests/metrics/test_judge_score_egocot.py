@@ -68,7 +68,7 @@ def test_an_empty_rationale_scores_zero_and_a_missing_verdict_does_not():
     assert egocot_reasoning([5], [True], empty_reasoning=[True])["r"] == 0
 
 
-def test_groups_pool_their_samples_and_not_their_subtasks_and_may_be_those_of_others():
+def test_groups_pool_their_samples_and_not_their_subtasks_and_may_come_from_another_benchmark():
     result = egocot_reasoning([5, 5, 5, 1], [True, True, True, True], ["AOG", "AOG", "AOG", "HOA"])
     assert (result["per_group"]["EGP"]["r"], result["per_group"]["EGP"]["scr"]) == (4, 25)
     assert result["per_subtask"]["HOA"]["scr"] == 100

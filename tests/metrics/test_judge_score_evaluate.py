@@ -35,7 +35,7 @@ INPUT = {"verdicts": (VERDICTS, CATEGORIES), "agreement": (JUDGED, MODELS), "ego
 
 
 @pytest.mark.parametrize("config", WANT)
-def test_the_module_computes_what_the_function_does(metric_class, config):
+def test_the_module_computes_the_functions_result(metric_class, config):
     predictions, references = INPUT[config]
     result = metric_class(config, keep_in_memory=True).compute(predictions=predictions, references=references)
     assert result == WANT[config]

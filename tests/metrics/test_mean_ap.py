@@ -80,7 +80,7 @@ BOX = [10, 10, 50, 50]
         ([[90, 90, 99, 99], BOX], {"map": 0.5, "mar_1": 0, "mar_10": 1, "f1@50": 2 / 3}),
         ([[10, 10, 10, 50]], {"map": 0, "f1@50": 0, "mean_best_iou": 0}),
         ([[50, 50, 10, 10]], {"map": 0, "f1@50": 0, "mean_best_iou": 0}),
-        ([[50, 10, 10, 50], BOX], {"map": 1, "f1@50": 2 / 3}),  # swapped corners are left out of mAP alone
+        ([[50, 10, 10, 50], BOX], {"map": 1, "f1@50": 2 / 3}),  # only mAP leaves out swapped corners
     ],
 )
 def test_an_image_with_one_reference_is_scored_as_computed_by_hand(predicted, expected):
@@ -100,7 +100,7 @@ def test_sizes_follow_the_reference_and_both_ends_of_a_range_belong_to_it(side, 
     assert [size for size in ("small", "medium", "large") if result[f"map_{size}"] > 0.999] == sizes
 
 
-def test_a_failed_image_counts_as_one_without_predictions():
+def test_a_failed_image_counts_as_an_image_without_predictions():
     predictions, references = [{"boxes": [BOX]}, None], [{"boxes": [BOX]}, {"boxes": [BOX, [60, 60, 90, 90]]}]
     failed, empty = mean_ap(predictions, references), mean_ap([predictions[0], {"boxes": []}], references)
     assert (failed.pop("n_failed"), failed.pop("coverage")) == (1, 0.5)
@@ -110,7 +110,7 @@ def test_a_failed_image_counts_as_one_without_predictions():
 
 
 @pytest.mark.filterwarnings("error")  # a fraction of nothing is not a division
-def test_nothing_to_find_is_undefined_for_coco_and_perfect_for_f1_if_somebody_looked():
+def test_an_image_without_truth_is_undefined_for_coco_and_perfect_for_f1_if_answered():
     looked, failed = mean_ap([{"boxes": []}], [{"boxes": []}]), mean_ap([None], [{"boxes": []}])
     assert set(twelve(looked)) == set(twelve(failed)) == {-1}
     assert (looked["f1@50"], failed["f1@50"]) == (1, 0)
@@ -152,7 +152,7 @@ def test_cutting_the_work_into_chunks_changes_nothing(monkeypatch, chunk):
     assert [mean_ap(*case) for case in cases] == want
 
 
-def test_one_label_stands_for_all_boxes_and_ints_are_strings():
+def test_one_label_applies_to_all_boxes_and_ints_are_strings():
     image = {"boxes": [BOX, [0, 0, 5, 5]]}
     want = mean_ap([image | {"labels": ["7", "7"]}], [image | {"labels": ["7", "7"]}])
     assert mean_ap([image | {"labels": 7}], [image | {"labels": np.array([7, 7])}]) == want
@@ -261,7 +261,7 @@ def test_masks_and_options_reach_the_function(metric_class):
 
 
 def test_images_may_hold_masks_beside_boxes(metric_class):
-    """The module refused what the function scores, where some images had masks and others had none."""
+    """The module refused a row that the function scores, where some images had masks and others had none."""
     boxes = np.array([[2.0, 2, 8, 8], [12, 2, 9, 5]])
     masks = pytest.importorskip("pycocotools.mask").frPyObjects(boxes, 24, 24)
     corners = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])

@@ -80,7 +80,7 @@ def test_the_spread_reaches_its_bounds_where_good_images_come_first_or_last():
     assert spread["map"]["min"] < spread["map"]["max"] == spread["map"]["upper"]
 
 
-def test_the_spread_over_100_orders_or_as_many_as_asked_depends_on_the_seed_alone():
+def test_the_spread_over_100_or_the_given_number_of_orders_depends_only_on_the_seed():
     scored = [image | {"scores": [0.1 * number]} for number, image in enumerate([GOOD, BAD, GOOD, BAD])]
     assert len(set(tie_spread(scored, [GOOD] * 4)["map"].values())) == 1, "distinct scores leave no spread"
     cases = [GOOD, BAD] * 6, [GOOD] * 12
@@ -108,7 +108,7 @@ def test_each_resample_equals_the_metric_on_the_images_as_drawn(scored):
 
 
 def one_by_one(matches, weights):
-    """Each draw accumulated alone, from its images as often in a row as it takes them."""
+    """Each draw accumulated separately, from its images as often in a row as it takes them."""
     lists = [np.repeat(np.arange(matches.n_images), row) for row in weights]
     chosen = [accumulate(matches, select(matches, images)) for images in lists]
     return np.array([statistics(values, single_precision=matches.single_precision) for values in chosen])
@@ -116,7 +116,7 @@ def one_by_one(matches, weights):
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.booleans(), st.booleans(), st.sampled_from(["none", "float32"]))
-def test_draws_taken_together_are_those_of_each_draw_alone(seed, n_images, scored, unanswered, rounding):
+def test_draws_taken_together_equal_separate_draws(seed, n_images, scored, unanswered, rounding):
     rng = np.random.default_rng(seed)
     predictions, references = random_images(rng, n_images=n_images) if scored else unscored(rng, n_images)
     if unanswered:
@@ -149,7 +149,7 @@ def test_tied_boxes_of_an_image_that_no_draw_takes_count_nothing():
     assert [average, *others] == one_by_one(matches, [[0, 3]])[0].tolist()
 
 
-def test_the_rounded_thresholds_equal_those_of_torch_up_to_the_last_bit():
+def test_the_rounded_thresholds_equal_torch_up_to_the_last_bit():
     torch = pytest.importorskip("torch")
     iou, recall = single_precision_thresholds()
     for ours, theirs in ((iou, torch.linspace(0.5, 0.95, 10)), (recall, torch.linspace(0.0, 1.0, 101))):

@@ -1,4 +1,4 @@
-"""What the region_boundary metric reads: arrays, tensors, run lengths; and what it says of anything else."""
+"""The inputs of the region_boundary metric: arrays, tensors, run lengths; and its messages about anything else."""
 
 import math
 

@@ -194,7 +194,7 @@ def test_a_set_without_scores_is_wrong_or_unscored():
     assert score([[None, None]], [[0, 1]], missing=-0.1)["macro_f1"] == 0
 
 
-def test_the_mean_over_one_set_has_no_interval_and_that_over_none_is_none():
+def test_the_mean_over_one_set_has_no_interval_and_the_mean_over_none_is_none():
     assert mean_with_interval([0.5]) == {"mean": 0.5, "error": None, "ci_low": None, "ci_high": None}
     assert mean_with_interval([])["mean"] is None
 
@@ -208,7 +208,7 @@ def test_a_set_counts_in_each_of_its_groups_once():
 
 
 @pytest.mark.parametrize("options", [{}, {"standardise": "raw", "ties": "wrong", "missing": -0.1, "softmax": False}])
-def test_the_module_computes_what_the_function_does(metric_class, options):
+def test_the_module_computes_the_functions_result(metric_class, options):
     scores = [None, [[0.9, 0.8], [0.7, 0.2]], [None, [0.5, None, 0.1], [0.1, 0.2, 0.3]], np.array([[1.0, NAN]])]
     labels, groups = [[0, 1], [1, 0], [2, 0, None], np.array([0])], ["a", None, ["a", "b"], "b"]
     references = [{"labels": row, "groups": names} for row, names in zip(labels, groups, strict=True)]

@@ -137,7 +137,7 @@ def test_equals_a_slow_reference_on_random_cases(viou, n_cases):
             assert_metrics(found[name], want)
 
 
-def test_the_overlap_of_boxes_equals_counted_pixels_and_that_of_intervals_counted_seconds():
+def test_overlaps_of_boxes_equal_counted_pixels_and_overlaps_of_intervals_counted_seconds():
     rng = random.Random(1)
     for _ in range(500):
         a, b = random_box(rng), random_box(rng)

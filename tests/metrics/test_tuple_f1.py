@@ -172,7 +172,7 @@ def test_macro_f1_gives_every_group_with_a_reference_the_same_weight():
     assert tuple_f1([[]], [[]])["macro_f1"] == 0.0
 
 
-def test_the_confusion_counts_every_relation_once_whatever_its_type():
+def test_the_confusion_counts_every_relation_of_any_type_once():
     on, holds = (1, 2, "position", "on"), (1, 2, "human_actions", "holds")
     assert tuple_confusion([[holds]], [[on]]) == {"position/on": {"human_actions/holds": 1}}
     rng = random.Random(5)

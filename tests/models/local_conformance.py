@@ -1,8 +1,9 @@
-"""What each image-text-to-text type of transformers does here, as a tiny checkpoint: the table of docs/local_models.md.
+"""The behaviour of each image-text-to-text type of transformers, as a tiny checkpoint: the table of
+docs/local_models.md.
 
     python -m tests.models.local_conformance
 
-writes it anew.
+writes it again.
 """
 
 import re
@@ -33,7 +34,7 @@ class Row:
 
     Args:
         answered: of both kinds, how many were answered; the others failed, each with its reason.
-        equal: of both kinds, whether what was answered is the same at batch 1 and 4 and from plain `generate`.
+        equal: for both kinds, whether the answers are the same at batch 1 and 4 and from plain `generate`.
         together: batches of four stayed; else the check before the first batch ended them.
         reason: why it was not built, or refused when it was loaded.
     """

@@ -1,4 +1,4 @@
-"""A served model before a server that stands in for a real one, and what its tests ask."""
+"""A served model before a stand-in server, and the requests of its tests."""
 
 import json
 import threading
@@ -45,7 +45,7 @@ def no_fault(call: Call) -> None:
 
 
 def only(number: int, fault: Fault) -> Callable[[Call], Fault | None]:
-    """The fault meets the request of this number alone."""
+    """The fault meets only the request with this number."""
     return lambda call: fault if f"{number}?" in json.dumps(call.body) else None
 
 

@@ -1,7 +1,7 @@
-"""Random replies of servers in the dialects that are in use, each with what has to become of it.
+"""Random replies of servers in current dialects, each with its expected outcome.
 
-A reply is made of a base (the shape in which one server answers, is cut off or refuses) and of changes that the servers
-or the gateways between make: another spelling of the finish reason, fields more or less, another order.
+A reply is a base (the shape in which one server answers, is cut off or refuses) with changes that servers or gateways
+make: another spelling of the finish reason, more or fewer fields, another order.
 """
 
 import json
@@ -15,7 +15,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Made:
-    """A reply, and what it means: the `outcome` is stop, length or refusal.
+    """A reply, and its meaning: the `outcome` is stop, length or refusal.
 
     `text` is the answer, whole; of a refusal it does not matter. `note` says whether the answer has one.
     """

@@ -26,7 +26,7 @@ CONFIG = GenerationConfig()
 
 
 class Recorder:
-    """Answers with the greys of the images that it is shown, in the order in which the prompt places them."""
+    """Answers with the greys of its images, in the order in which the prompt places them."""
 
     def __init__(self) -> None:
         self.identity = ModelIdentity("org/model", "abc", {"dtype": "float32"})
@@ -83,9 +83,7 @@ def test_first_frame_shows_the_image_that_the_prompt_places_first() -> None:
 
 
 @given(st.integers(2, 12), st.text(min_size=1, max_size=20))
-def test_shuffled_frames_are_the_same_images_in_another_order_that_depends_on_the_id_alone(
-    count: int, name: str
-) -> None:
+def test_shuffled_frames_are_the_same_images_in_an_order_that_depends_only_on_the_id(count: int, name: str) -> None:
     asked = request(count, name)
     order = shown(shuffled_frames(asked)).split(",")
     assert sorted(order, key=int) == [str(n) for n in range(count)]
@@ -132,7 +130,7 @@ def test_a_batch_that_shrinks_shrinks_for_both() -> None:
 
 
 @pytest.mark.parametrize("name", ["versions", "sends_files"])
-def test_what_the_model_says_of_itself_is_passed_on_and_no_method_that_would_see_the_images(name: str) -> None:
+def test_the_wrapper_passes_on_the_models_identity_and_no_method_that_would_see_the_images(name: str) -> None:
     model = StreamingRecorder()
     setattr(model, name, "said")
     blind = ablate(ablate(model, "shuffled_frames"), "text_only")

@@ -1,4 +1,4 @@
-"""Dual encoders against what transformers itself computes, and through every way in which a request can go."""
+"""Dual encoders against transformers' own results, through every kind of request."""
 
 import logging
 from collections.abc import Sequence
@@ -125,7 +125,7 @@ def test_a_bag_of_frames_cannot_tell_permutations_apart_and_a_video_model_can(
     assert (len(texts), len(set(texts))) == (3, 3 if family == "xclip" else 1)
 
 
-def test_an_answer_does_not_depend_on_what_is_asked_beside_it(encoders: dict[str, Path], family: str) -> None:
+def test_an_answer_does_not_depend_on_other_requests(encoders: dict[str, Path], family: str) -> None:
     requests = [request(str(first), range(first, first + 4)) for first in range(6)]
     together = ask(DualEncoder.load(str(encoders[family])), *requests)
     narrow = DualEncoder.load(str(encoders[family]))
@@ -144,7 +144,7 @@ def test_every_seed_has_the_same_answer_and_order_is_kept(encoder: DualEncoder) 
 
 
 class Counting:
-    """Stands before a method of the towers and keeps what it was asked."""
+    """Wraps a method of the towers and keeps its requests."""
 
     def __init__(self, encoder: DualEncoder, name: str, monkeypatch: pytest.MonkeyPatch, fits: int = 1000) -> None:
         self.inner = getattr(encoder._towers, name)
@@ -227,7 +227,7 @@ def test_another_runtime_error_is_not_taken_for_memory(clip: DualEncoder, monkey
         ask(clip, request("a", [0]))
 
 
-def test_requests_that_cannot_be_scored_fail_alone(encoder: DualEncoder) -> None:
+def test_only_requests_that_cannot_be_scored_fail(encoder: DualEncoder) -> None:
     blind = Request("b", Prompt("", (TextPart("Which?"),)), (), choices=CHOICES)
     no_texts, no_images, good = ask(encoder, request("a", [0], {}), blind, request("c", [0, 1, 2, 3]))
     assert no_texts.error.startswith("a: a dual encoder ranks given texts, but got none. Fix:")
@@ -241,7 +241,7 @@ def test_a_prompt_that_misplaces_its_images_is_the_callers_error(clip) -> None:
         clip.generate([wrong], CONFIG)
 
 
-def test_a_batch_size_below_one_is_refused(encoders) -> None:
+def test_a_batch_size_below_1_is_refused(encoders) -> None:
     with pytest.raises(ConfigError, match="Fix"):
         DualEncoder.load(str(encoders["clip"]), batch_size=0)
 
@@ -258,7 +258,7 @@ def test_a_text_past_the_limit_is_cut_there_and_said_once(clip: DualEncoder, cap
 
 
 @pytest.mark.parametrize("count", [1, 3, 9])
-def test_a_video_model_spreads_what_it_takes_over_the_given_frames(encoders: dict[str, Path], count: int) -> None:
+def test_a_video_model_spreads_its_number_of_frames_over_the_given_ones(encoders: dict[str, Path], count: int) -> None:
     encoder = DualEncoder.load(str(encoders["xclip"]))
     assert encoder.identity.settings["frames"] == VIDEO_FRAMES
     taken = [list(range(count))[index] for index in spread_indices(count, VIDEO_FRAMES)]

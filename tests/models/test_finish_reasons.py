@@ -25,7 +25,7 @@ SPELLED = {
 
 
 @pytest.mark.parametrize(("meaning", "reasons"), [*KNOWN.items(), *SPELLED.items()])
-def test_a_reason_is_known_whatever_its_case_prefix_and_separators(meaning: str, reasons: list[str]) -> None:
+def test_a_reason_is_known_in_any_case_and_with_any_prefix_and_separators(meaning: str, reasons: list[str]) -> None:
     assert {reason: meaning_of(reason) for reason in reasons} == dict.fromkeys(reasons, meaning)
 
 
@@ -40,5 +40,5 @@ def test_a_reason_is_known_whatever_its_case_prefix_and_separators(meaning: str,
         *((reason, None) for reason in (None, "", "weather", "unstoppable", "FINISH_REASON_UNSPECIFIED", "OTHER", 1)),
     ],
 )
-def test_a_reason_may_be_an_object_and_one_that_is_not_known_means_nothing(reason: object, meaning: str | None) -> None:
+def test_a_reason_may_be_an_object_and_an_unknown_reason_means_nothing(reason: object, meaning: str | None) -> None:
     assert meaning_of(reason) == meaning

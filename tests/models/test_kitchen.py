@@ -1,4 +1,4 @@
-"""The checkpoints that come with the package: what they may weigh, and what they have seen."""
+"""The checkpoints in the package: their size limit, and their training videos."""
 
 import json
 import re
@@ -35,7 +35,7 @@ ASKED = {"repetitions": 1, "temperature": 0, "max_new_tokens": 256, "batch_size"
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
-def test_a_checkpoint_is_small_and_says_what_it_has_seen(name: str, small_kitchen: Path) -> None:
+def test_a_checkpoint_is_small_and_names_its_training_videos(name: str, small_kitchen: Path) -> None:
     folder = Path(checkpoint_of(name))
     assert (folder / "model.safetensors").stat().st_size <= MOST_BYTES
     training = TrainingVideos.read(folder)
@@ -46,7 +46,7 @@ def test_a_checkpoint_is_small_and_says_what_it_has_seen(name: str, small_kitche
 
 
 def test_no_kitchen_of_make_run_or_of_tests_is_of_a_seed_that_is_trained_on() -> None:
-    """Whatever its size: the hash of a video, which the leak rule knows it by, changes with that."""
+    """At any size: another size changes the hash by which the leak rule knows a video."""
     recipe = re.findall(
         r"^(?:kitchens=')?[rs]\d+ (\d+) (\d+) \d+ \d+'?$", (ROOT / "scripts/kitchen.sh").read_text(), re.M
     )

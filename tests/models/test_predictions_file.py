@@ -1,4 +1,4 @@
-"""Answers out of a file: its format is checked to the line, and what it lacks shows."""
+"""Answers from a file: each line of its format is checked, and missing answers are reported."""
 
 import hashlib
 import json
@@ -45,7 +45,7 @@ def ask(model: PredictionsModel, name: str, *seeds: int) -> list[Completion | Fa
     return answers
 
 
-def test_an_answer_is_the_text_or_the_json_that_stands_in_the_file(tmp_path: Path) -> None:
+def test_an_answer_is_the_text_or_the_json_in_the_file(tmp_path: Path) -> None:
     path = write(
         tmp_path,
         {"example_id": "a", "answer": 'ANSWER: "ß"\nand more'},
@@ -62,7 +62,7 @@ def test_an_answer_without_a_run_counts_for_all_runs_and_an_example_without_one_
     assert ask(model, "b", 1, 2) == [Failure("no prediction for b in predictions:CaRe-Ego")] * 2
 
 
-def test_an_answer_of_one_run_counts_for_its_seed_alone(tmp_path: Path) -> None:
+def test_an_answer_of_one_run_counts_only_for_its_seed(tmp_path: Path) -> None:
     rows = [{"example_id": "a", "answer": text, "repetition": run} for run, text in ((0, "first"), (2, "third"))]
     model = PredictionsModel.load(write(tmp_path, *rows), seeds_of=lambda name, run: {100 + run})
     first, second, third = ask(model, "a", 100, 101, 102)
@@ -234,7 +234,7 @@ def test_every_documented_answer_is_read_by_its_task(tmp_path: Path) -> None:
     assert tasks == {"grounding", "hand_object", "relations", "activity", "referring", "temporal_vqa"}
 
 
-def test_the_documented_program_prints_what_the_page_says(
+def test_the_documented_program_prints_the_output_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (block,) = (block for block in documented("json") if "CaRe-Ego" in block)

@@ -73,7 +73,7 @@ def test_thoughts_of_any_common_model_are_seen_without_a_setting(written: str, a
 
 
 @pytest.mark.parametrize("written", WRITTEN[:-1])
-def test_thoughts_that_were_cut_off_are_no_answer_and_an_answer_within_tags_alone_stays(written: str) -> None:
+def test_truncated_thoughts_are_no_answer_and_an_answer_that_is_only_tags_stays(written: str) -> None:
     opening, _, rest = written.partition("{}")
     cut_off = f"{opening}The cup is"
     assert split_reasoning(cut_off, tags_in(cut_off, is_cut=True))[1] == ""
@@ -98,7 +98,7 @@ def test_an_answer_that_only_mentions_a_tag_is_kept_whole(text: str) -> None:
 
 
 @given(st.text() | st.lists(st.sampled_from([*TAGS, *chain(*OTHER_TAGS), "cup", " "])).map("".join), st.booleans())
-def test_whatever_the_tags_an_answer_is_never_lost_but_for_thoughts(text: str, is_cut: bool) -> None:
+def test_with_any_tags_only_thoughts_are_removed_from_an_answer(text: str, is_cut: bool) -> None:
     tags = tags_in(text, is_cut=is_cut)
     _, answer = split_reasoning(text, tags)
     assert answer.strip() or not text.strip() or tags == TAGS or is_cut

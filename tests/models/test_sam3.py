@@ -146,7 +146,7 @@ def test_every_run_gets_the_same_answer_and_order_is_kept() -> None:
 
 
 @pytest.mark.parametrize("phrase", [None, "", "  ", 7])
-def test_a_request_without_a_phrase_fails_alone_and_says_what_to_ask_instead(phrase: object) -> None:
+def test_only_a_request_without_a_phrase_fails_and_its_message_names_the_right_request(phrase: object) -> None:
     model = StandIn({"cup": [(0.75, (1, 1, 3, 3))]})
     (first,), (second,) = model.grounder().generate([request("a", phrase), request("b")], CONFIG)
     assert isinstance(first, Failure)
@@ -163,7 +163,7 @@ def test_a_request_without_a_phrase_fails_alone_and_says_what_to_ask_instead(phr
         (request("a", "cup " * 40), "SAM 3 reads 32"),
     ],
 )
-def test_what_it_cannot_look_at_is_a_failure(asked: Request, said: str) -> None:
+def test_an_unreadable_image_is_a_failure(asked: Request, said: str) -> None:
     assert said in only_error(StandIn({"cup": []}).grounder(), asked)
 
 
@@ -198,7 +198,7 @@ def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.data())
-def test_boxes_are_those_of_pycocotools(height: int, width: int, data: st.DataObject) -> None:
+def test_boxes_equal_pycocotools(height: int, width: int, data: st.DataObject) -> None:
     bits = data.draw(st.lists(st.booleans(), min_size=height * width, max_size=height * width))
     mask = np.array(bits, dtype=np.uint8).reshape(height, width)
     x, y, w, h = coco_mask.toBbox(coco_mask.encode(np.asfortranarray(mask))).tolist()

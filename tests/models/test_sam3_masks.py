@@ -62,7 +62,7 @@ def test_all_instances_of_all_phrases_are_one_region() -> None:
     np.testing.assert_array_equal(masks[0], rectangles((1, 2, 4, 5), (3, 4, 6, 6), (0, 0, 2, 2)))
 
 
-def test_only_the_wanted_images_are_looked_at_and_all_where_none_is_named() -> None:
+def test_the_model_looks_only_at_the_wanted_images_and_at_all_where_none_is_named() -> None:
     model = StandIn(FOUND)
     asked = [request("a", images=5, frames=[3, 1, 3]), request("b", images=3)]
     answers = model.grounder(batch_size=2).generate(asked, CONFIG)
@@ -101,7 +101,7 @@ def test_boxes_and_masks_can_be_asked_side_by_side() -> None:
         ({"images": 0}, "no images to segment"),
     ],
 )
-def test_requests_that_cannot_be_taken_fail_alone(inputs: dict[str, Any], problem: str) -> None:
+def test_only_requests_that_cannot_be_taken_fail(inputs: dict[str, Any], problem: str) -> None:
     wrong = request("a", **{"images": 2, **inputs})
     (failed, _), (good, _) = StandIn(FOUND).grounder().generate([wrong, request("b")], CONFIG)
     assert isinstance(failed, Failure)
@@ -213,7 +213,7 @@ def noise(images: int, width: int = 64, height: int = 48) -> tuple[Image.Image, 
 
 
 def small_video_checkpoint(folder: Path, side: int = 56, width: int = 128) -> Path:
-    """The small SAM 3 of the grounding tests with a tracker of random weights, which tracks whatever it finds."""
+    """The small SAM 3 of the grounding tests with a tracker of random weights, which tracks every detection."""
     from transformers import Sam3Config, Sam3Processor, Sam3VideoConfig, Sam3VideoModel, Sam3VideoProcessor
     from transformers.models.sam2_video.video_processing_sam2_video import Sam2VideoVideoProcessor
     from transformers.models.sam3_tracker_video.configuration_sam3_tracker_video import Sam3TrackerVideoConfig

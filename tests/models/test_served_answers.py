@@ -1,4 +1,4 @@
-"""What a served model answers, one call for all samples: statuses, reasoning, schemas, log-probabilities."""
+"""A served model answers all samples in one call: statuses, reasoning, schemas, log-probabilities."""
 
 import json
 
@@ -147,7 +147,7 @@ def logprobs(*tokens: str) -> dict:
     }
 
 
-def test_log_probabilities_are_of_the_answers_tokens_alone():
+def test_log_probabilities_are_only_of_the_answers_tokens():
     tokens = logprobs("<think>", "a yes?", "</think>", "y", "es", "</s>")
     change = change_message(content="<think>a yes?</think>yes", logprobs=tokens)
     entry = answer(Fault("reply", change=change), GenerationConfig(temperature=0.0, top_logprobs=1))
@@ -222,7 +222,7 @@ def test_a_request_that_is_too_large_is_not_sent_again_for_want_of_n():
     assert ([type(entry) for entry in entries], len(calls)) == ([Failure] * 3, 1)
 
 
-def test_one_choice_without_content_is_asked_for_again_alone():
+def test_only_the_choice_without_content_is_asked_again():
     def second_empty(reply):
         if len(reply["choices"]) > 1:
             reply["choices"][1]["message"]["content"] = None

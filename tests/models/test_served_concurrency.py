@@ -57,9 +57,9 @@ def test_failures_of_one_window_halve_it_once():
 
 
 @pytest.mark.parametrize("capacity", [1, 5, 20])
-def test_it_stays_near_what_a_server_can_bear(capacity):
+def test_concurrency_stays_near_the_capacity_of_the_server(capacity):
     limit, kept = AdaptiveLimit(64, Clock()), []
-    for _ in range(200):  # windows of calls, of which the server takes so many and turns the others away
+    for _ in range(200):  # windows of calls; the server takes so many and refuses the others
         began = [limit.now() for _ in range(limit.calls_allowed)]
         for number, moment in enumerate(began):
             limit.record_success(moment, len(began)) if number < capacity else limit.record_congestion(moment, "429")
@@ -69,7 +69,7 @@ def test_it_stays_near_what_a_server_can_bear(capacity):
     assert sum(late) / len(late) >= 0.6 * capacity
 
 
-def test_an_answer_to_what_was_sent_before_the_cut_does_not_raise_it_again():
+def test_an_answer_to_a_request_sent_before_the_cut_does_not_raise_concurrency_again():
     limit = grown(AdaptiveLimit(16, Clock()), 12)
     sent = limit.now()
     limit.record_congestion(limit.now(), "timeout")
@@ -100,7 +100,7 @@ def test_the_longest_pause_counts_and_none_is_longer_than_the_bound():
     assert limit.pause_left() <= 0
 
 
-def test_the_gate_lets_no_more_through_than_allowed_and_wakes_those_who_wait():
+def test_the_gate_admits_no_more_than_allowed_and_wakes_waiting_requests():
     limit = AdaptiveLimit(3)
     most = 0
 

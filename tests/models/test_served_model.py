@@ -137,7 +137,7 @@ def test_answers_are_handed_out_as_they_come_and_no_more_is_taken_than_the_windo
 
 
 @pytest.mark.full
-def test_what_is_finished_comes_before_the_next_request_is_taken(monkeypatch):
+def test_finished_answers_come_before_the_next_request_is_taken(monkeypatch):
     outcomes = count_outcomes(monkeypatch)
     with ServedStandIn() as server:
         model = load(server, max_concurrency=1)
@@ -147,7 +147,7 @@ def test_what_is_finished_comes_before_the_next_request_is_taken(monkeypatch):
             for n in range(3):
                 order.append(f"take {n}")
                 yield request(n, (1,))
-                assert outcomes.acquire(timeout=60)  # while the next one is decoded, the server answers
+                assert outcomes.acquire(timeout=60)  # while the next request is decoded, the server answers
 
         for answered in model.stream(source(), GREEDY):
             order.append(f"give {answered.request.request_id[1:]}")
@@ -200,7 +200,7 @@ def test_a_prompt_that_does_not_place_its_images_raises_and_names_the_request():
     ],
     ids=["no text of JSON", "no picture of JPEG"],
 )
-def test_what_no_call_can_hold_fails_alone(part, images, said):
+def test_only_the_request_that_no_call_can_hold_fails(part, images, said):
     odd = Request("odd", Prompt("", (part,)), images, (1,))
     (bad, good), _ = ask(no_fault, [odd, request(1, (1,))], GREEDY)
     assert said in bad[0].error

@@ -1,4 +1,4 @@
-"""What a server refuses: one request alone, or every one, which ends the run; and no key is ever shown."""
+"""A server refuses one request, or every one, which ends the run; and no key is ever shown."""
 
 import json
 import logging
@@ -23,7 +23,7 @@ KEY = "sk-planted-0123456789abcdef"
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_request_that_the_server_does_not_take_fails_alone_and_at_once(status):
+def test_only_a_refused_request_fails_and_at_once(status):
     answers, calls = ask(only(3, Fault("status", status)), [request(n, (1,)) for n in range(6)], GREEDY)
     assert [isinstance(entries[0], Failure) for entries in answers] == [n == 3 for n in range(6)]
     assert f"refused the request with {status}: made to fail" in answers[3][0].error
@@ -49,7 +49,7 @@ def test_a_403_of_a_moderator_refuses_that_request_even_if_it_comes_first(how):
 
 
 @pytest.mark.parametrize("how", ["status", "raw"])
-def test_another_403_after_an_answer_fails_that_request_alone_and_at_once(how):
+def test_another_403_after_an_answer_fails_only_that_request_and_at_once(how):
     fault = Fault(how, 403, body=b'{"error": {"message": "pictures of this size are for members only", "code": 403}}')
     answers, calls = ask(only(3, fault), [request(n, (1,)) for n in range(6)], GREEDY, max_concurrency=1)
     assert [isinstance(entries[0], Failure) for entries in answers] == [n == 3 for n in range(6)]
@@ -108,7 +108,7 @@ def test_after_a_refusal_nothing_is_sent_and_late_replies_come_before_the_error(
 
     def source():
         yield from (request(n, (1,)) for n in range(6))  # more than are sent at once
-        assert all(outcomes.acquire(timeout=60) for _ in range(6))  # before the next one is to be taken
+        assert all(outcomes.acquire(timeout=60) for _ in range(6))  # before the next request is taken
 
     with ServedStandIn(decide) as server:
         got, error = drain(load(server).stream(source(), GREEDY))
@@ -120,7 +120,7 @@ def test_after_a_refusal_nothing_is_sent_and_late_replies_come_before_the_error(
 def test_a_server_that_is_down_stops_the_run_instead_of_failing_it_all(monkeypatch):
     monkeypatch.setattr(served_client, "_FIRST_BACKOFF", 0.0001)
     with ServedStandIn() as server:
-        pass  # nobody listens at its address any more
+        pass  # no server listens at its address any more
     taken = []
 
     def many():

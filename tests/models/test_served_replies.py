@@ -1,4 +1,4 @@
-"""Replies and errors are hostile input: whatever a server sends, it becomes a completion or one of our errors."""
+"""Replies and errors are hostile input: everything a server sends becomes a completion or one of our errors."""
 
 import json
 import re
@@ -162,12 +162,12 @@ def test_another_403_is_about_the_key_until_the_server_has_answered_and_then_abo
         ("bad", "unknown field: content_filter", RejectedError),
     ],
 )
-def test_an_error_is_a_refusal_where_a_policy_or_a_filter_stopped_what_was_asked(code, message, kind):
+def test_an_error_is_a_refusal_where_a_policy_or_a_filter_stopped_the_request(code, message, kind):
     assert type(error_for(400, {"message": message, "code": code})) is kind
 
 
 @pytest.mark.parametrize("status", [401, 402, 404])
-def test_what_an_answer_says_nothing_of_stays_fatal_after_one(status):
+def test_statuses_401_402_and_404_stay_fatal_after_an_answer(status):
     assert isinstance(status_error(status, {}, b"{}", ENDPOINT, answered=True), ModelError)
 
 
@@ -215,7 +215,7 @@ def test_a_field_that_was_just_sent_is_not_advised_and_a_models_name_is_no_field
 
 
 @pytest.mark.parametrize("ending", [".", "..", "...", "!", ""])
-def test_what_a_server_says_and_the_remedy_are_two_sentences(ending):
+def test_the_servers_message_and_the_fix_are_two_sentences(ending):
     error = error_for(400, {"message": f"no temperature{ending}"})
     assert re.search(r"\.\.(?<!\.\.\.) Fix|\.{4,} Fix", str(error)) is None
 
@@ -242,7 +242,7 @@ def test_only_keys_that_are_long_enough_to_be_one_are_cut_out():
 
 
 @pytest.mark.parametrize(("status", "answered"), [(401, False), (403, False), (403, True)])
-def test_what_a_server_says_of_a_wrong_key_is_not_repeated_since_it_may_hold_parts_of_it(status, answered):
+def test_the_message_about_a_wrong_key_is_not_repeated_since_it_may_hold_parts_of_the_key(status, answered):
     error = error_for(status, {"message": "wrong key sk-pl********6789"}, answered=answered)
     assert "6789" not in str(error)
     assert answered or "SOME_KEY" in str(error)
@@ -309,7 +309,7 @@ def test_a_count_of_more_digits_than_python_reads_costs_only_itself():
 
 
 @given(values | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False))
-def test_no_usage_whatever_discards_an_answer_or_gives_an_unbounded_count(usage):
+def test_no_usage_record_discards_an_answer_or_gives_an_unbounded_count(usage):
     for value in (usage, {"prompt_tokens": usage, "completion_tokens": usage, "total_tokens": usage}):
         body = json.dumps({"choices": [{"message": {"content": "left"}}], "usage": value})
         assume("Infinity" not in body)  # which JSON does not have

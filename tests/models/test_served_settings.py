@@ -1,4 +1,4 @@
-"""Settings are checked before anything is sent, images are sent as declared, and the estimate counts what is sent."""
+"""Settings are checked before the first request, images are sent as declared, and the estimate counts them."""
 
 import base64
 import io
@@ -16,7 +16,7 @@ from barista_bench.models.served.model import ServedModel
 from barista_bench.models.served.requests import estimated_image_tokens, picture_file, request_body
 from barista_bench.models.served.settings import ServedSettings
 
-LOCAL = "http://127.0.0.1:9/v1"  # nobody listens there
+LOCAL = "http://127.0.0.1:9/v1"  # no server listens there
 KEY = "sk-planted-0123456789abcdef"
 GREEDY = GenerationConfig(temperature=0.0, max_new_tokens=50)
 
@@ -103,7 +103,7 @@ def test_the_hosted_server_wants_a_key_when_it_is_loaded(monkeypatch):
         (LOCAL, None),
     ],
 )
-def test_the_default_key_is_for_the_default_host_alone(monkeypatch, url, variable):
+def test_the_default_key_is_sent_only_to_the_default_host(monkeypatch, url, variable):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     settings = load(base_url=url).settings
     assert (settings.key_env, settings.api_key()) == (variable, KEY if variable else "")
@@ -112,7 +112,7 @@ def test_the_default_key_is_for_the_default_host_alone(monkeypatch, url, variabl
 
 
 @pytest.mark.parametrize("url", ["http://other.example/v1", "http://10.0.0.1:8000/v1", "http://a.localhost/v1"])
-def test_plain_http_carries_a_key_to_this_machine_alone(monkeypatch, url):
+def test_plain_http_carries_a_key_only_to_this_machine(monkeypatch, url):
     monkeypatch.setenv("SOME_KEY", KEY)
     with pytest.raises(ConfigError, match=r"plain http.*Fix"):
         load(base_url=url, api_key_env="SOME_KEY")

@@ -90,7 +90,7 @@ def load(served, **settings) -> ServedModel:
     return ServedModel.load(str(folder), base_url=url, api_key_env=None, max_attempts=3, timeout=100, **settings)
 
 
-def test_greedy_answers_equal_those_of_the_local_model_on_prompts_with_and_without_images(served):
+def test_greedy_answers_equal_the_local_models_on_prompts_with_and_without_images(served):
     local = TransformersModel.load(str(served[0]), device="cpu").generate(requests(), GREEDY)
     over_http = load(served, image_format="png").generate(requests(), GREEDY)
     for ours, theirs in zip(local, over_http, strict=True):

@@ -1,4 +1,4 @@
-"""Whatever dialect a server speaks: what it answered is kept, a refusal is one, and nothing answered is asked again."""
+"""In every dialect, an answer is kept, a refusal is a refusal, and no answered request is sent again."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Answers of local models held to JSON Schemas: what is finished fits, in any batch; free answers stay as they are."""
+"""Local models with JSON Schemas: finished answers fit, in any batch; free answers stay as they are."""
 
 import json
 import random
@@ -96,7 +96,7 @@ def test_each_row_of_a_batch_is_held_to_its_own_schema(
 def test_constrained_decoding_only_removes_tokens(
     held: TransformersModel, loaded: dict[str, TransformersModel]
 ) -> None:
-    """Each token is the likeliest of those that the schema allows, and log-probabilities are of these alone."""
+    """Each token is the likeliest of the tokens that the schema allows, and log-probabilities cover only these."""
     [[answer]] = held.generate(questions([SCORE]), replace(GREEDY, top_logprobs=5))
     assert isinstance(answer, Completion)
     assert answer.logprobs is not None
@@ -127,7 +127,7 @@ def test_the_form_begins_after_the_thoughts(folders: dict[str, Path], tmp_path: 
     assert all(thought is not None for thought in thoughts) or template == "unopened"
 
 
-def test_an_answer_that_is_cut_is_truncated_and_a_stop_text_ends_one_row_alone(held: TransformersModel) -> None:
+def test_a_cut_answer_is_truncated_and_a_stop_text_ends_only_its_row(held: TransformersModel) -> None:
     [[answer]] = held.generate(questions([SCORE]), replace(GREEDY, max_new_tokens=5))
     assert isinstance(answer, Completion)
     assert answer.finish_reason == "length"
@@ -138,7 +138,7 @@ def test_an_answer_that_is_cut_is_truncated_and_a_stop_text_ends_one_row_alone(h
     assert len(finished(requests[1:2], answers[1:2])) == 1
 
 
-def test_a_request_whose_schema_cannot_be_kept_fails_alone(held: TransformersModel) -> None:
+def test_only_a_request_with_an_unusable_schema_fails(held: TransformersModel) -> None:
     failure, answer = (each[0] for each in held.generate(questions([{"uniqueItems": True}, NAMES]), GREEDY))
     assert isinstance(failure, Failure)
     assert "example-0" in failure.error
@@ -174,7 +174,7 @@ def families(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def our_schemas(source_of: Callable[[str], Path]) -> list[Mapping[str, object]]:
-    """Two schemas of each task that has one; those of judges and writers."""
+    """Two schemas of each task that has one, and the schemas of judges and writers."""
     releases = Releases(source_of)
     schemas = list(WRITTEN)
     for task in TASKS:
@@ -188,7 +188,7 @@ def our_schemas(source_of: Callable[[str], Path]) -> list[Mapping[str, object]]:
 @pytest.mark.full
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("family", ["gemma3", "llava", "idefics3", "llama"])
-def test_what_is_finished_fits_in_every_family(
+def test_finished_answers_fit_in_every_family(
     family: str, families: dict[str, Path], our_schemas: list[Mapping[str, object]]
 ) -> None:
     assert len(our_schemas) >= len(WRITTEN) + 11

@@ -1,4 +1,4 @@
-"""Language models that read text alone: blind baselines, and judges."""
+"""Language models that read only text: blind baselines, and judges."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +47,7 @@ def texts(answers: list[list[Completion | Failure]]) -> list[list[str]]:
     return [[completion.text for completion in each if isinstance(completion, Completion)] for each in answers]
 
 
-def test_answers_are_those_of_plain_generate_alone_and_in_batches(folder: Path, model: TransformersModel) -> None:
+def test_answers_equal_plain_generate_one_by_one_and_in_batches(folder: Path, model: TransformersModel) -> None:
     plain, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     expected = []
     for question in QUESTIONS:
@@ -63,13 +63,13 @@ def test_answers_are_those_of_plain_generate_alone_and_in_batches(folder: Path, 
     assert len({answer for (answer,) in expected}) > 1
 
 
-def test_a_sample_depends_on_its_own_seed_alone(model: TransformersModel) -> None:
+def test_a_sample_depends_only_on_its_own_seed(model: TransformersModel) -> None:
     several = model.generate([asked(0, QUESTIONS[0], seeds=(3, 4)), asked(1, QUESTIONS[2], seeds=(3,))], SAMPLED)
     (alone,) = model.generate([asked(0, QUESTIONS[0], seeds=(4,))], SAMPLED)
     assert texts(several)[0][1] == texts([alone])[0][0]
 
 
-def test_what_is_written_for_vllm_becomes_the_tokens_that_are_read_here(model: TransformersModel) -> None:
+def test_prompts_for_vllm_become_the_tokens_that_transformers_reads(model: TransformersModel) -> None:
     encoder = model._engine.encoder
     text, adds_special_tokens, _ = encoder.text(asked(0, QUESTIONS[0]))
     tokens = encoder.tokenizer(text, add_special_tokens=adds_special_tokens)["input_ids"]
@@ -82,7 +82,7 @@ def test_the_identity_names_the_template_and_no_image_processor(model: Transform
     assert model.reads_text_alone
 
 
-def test_without_its_images_a_request_is_answered_and_with_them_it_fails_alone(model: TransformersModel) -> None:
+def test_a_request_is_answered_without_its_images_and_fails_only_with_them(model: TransformersModel) -> None:
     from PIL import Image
 
     shown = replace(

@@ -69,7 +69,7 @@ def test_a_folder_of_other_settings_is_replaced(tmp_path, change):
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_files_of_others_are_left_alone(tmp_path):
+def test_foreign_files_are_kept(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ModelError, match="holds files that are no tiny model"):
         make_tiny_model(tmp_path)

@@ -44,7 +44,7 @@ def copied(adapter, tmp_path):
     return Path(shutil.copytree(adapter, tmp_path / "adapter"))
 
 
-def test_answers_are_those_of_peft_and_not_of_the_bare_model(folders, adapter, loaded, monkeypatch):
+def test_answers_equal_peft_and_not_the_bare_model(folders, adapter, loaded, monkeypatch):
     model = TransformersModel.load(str(folders["gemma3"]), adapter=str(adapter))
     rows, requests = written_tokens(monkeypatch), mixed_requests()
     base = transformers.AutoModelForImageTextToText.from_pretrained(folders["gemma3"])

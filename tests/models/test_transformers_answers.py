@@ -1,4 +1,4 @@
-"""Where an answer ends, and what was only thought."""
+"""The end of an answer, and thoughts without an answer."""
 
 import shutil
 from copy import deepcopy
@@ -54,7 +54,7 @@ def generated(
 
 
 def test_the_end_token_ends_an_answer(model, monkeypatch):
-    """A token of one answer, absent from its neighbour, is declared to end answers: the neighbour goes on."""
+    """A token of one answer, absent from its neighbour, is declared to end answers: the neighbour continues."""
     requests = [request_of(0, 1, "cup"), request_of(1, 2, "jug and kettle")]
     written = written_tokens(monkeypatch)
     [[full], neighbour] = model.generate(requests, GREEDY)
@@ -139,7 +139,7 @@ def test_stops_and_budgets_give_the_same_answers_at_every_batch_size(thinker, co
     assert {completion.finish_reason for completion in given} == {"stop", "length"}
     assert any(
         letter in completion.reasoning for completion in given for letter in letters
-    )  # a stop text ends answers alone
+    )  # a stop text ends only answers
 
 
 def test_thinking_closes_when_its_budget_is_spent(thinker, monkeypatch):
@@ -203,7 +203,7 @@ def test_thinking_that_never_closed_is_a_truncation_even_after_an_end_token(read
 
 
 @pytest.mark.parametrize("text", ["the cup and the jug", "<think>the milk</think>\n\nthe cup é jug", "a</think> cup"])
-def test_log_probabilities_are_of_the_tokens_of_the_answer_alone(reader, text):
+def test_log_probabilities_are_only_of_the_tokens_of_the_answer(reader, text):
     row = generated(reader, text)
     answer = reader.read(row, ())
     assert "".join(token.token for token in answer.logprobs).strip() == answer.text or "\ufffd" in str(answer.logprobs)
@@ -241,7 +241,7 @@ def test_thoughts_are_followed_row_by_row_and_token_by_token(model):
     assert at_once.thinking_tokens == one_by_one.thinking_tokens
 
 
-def test_a_budget_forces_the_tag_once_and_leaves_other_rows_alone(model):
+def test_a_budget_forces_the_tag_once_and_changes_no_other_rows(model):
     tokenizer = model._engine.encoder.tokenizer
     thoughts = Thoughts(tokenizer, TAGS, 0, [True, False])
     closing = tokenizer("</think>\n", add_special_tokens=False)["input_ids"]

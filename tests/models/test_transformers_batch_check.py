@@ -63,7 +63,7 @@ def test_a_family_that_is_wrong_in_batches_gives_the_answers_of_single_examples(
     assert alike(answers) == [alike(model.generate([request], GREEDY))[0] for request in mixed_requests()]
 
 
-def test_a_model_that_fails_in_batches_alone_is_asked_one_by_one(model, monkeypatch):
+def test_a_model_that_fails_only_in_batches_is_asked_one_by_one(model, monkeypatch):
     def fail(self: PromptEncoder, encoded: list, batch=PromptEncoder.batch) -> dict:
         if len(encoded) > 1:
             raise KeyError("num_crops")
@@ -95,7 +95,7 @@ def test_it_costs_a_few_short_answers_once(model, monkeypatch):
 
 
 def test_requests_without_images_are_never_in_a_batch_with_images(zoo):
-    """Llama 3.2 Vision gives a text other logits beside images than alone."""
+    """Llama 3.2 Vision gives a text other logits beside images than without them."""
     model = TransformersModel.load(zoo("mllama"))
     requests = [*mixed_requests(), request_of(4, 0, "a jug"), request_of(5, 0, "milk or tea")]
     together = model.generate(requests, GREEDY)

@@ -70,7 +70,7 @@ def test_log_probabilities_do_not_depend_on_the_batch(any_model):
         )
 
 
-def test_the_size_of_its_batch_stands_in_an_answer(model):
+def test_an_answer_holds_the_size_of_its_batch(model):
     [[first, two]] = model.generate([request_of(0, 1, "cup", seeds=(1, 2))], SAMPLED)
     assert (first.batch_size, two.batch_size) == (2, 2)
     assert {answer.batch_size for [answer] in model.generate(mixed_requests(), GREEDY)} == {4}
@@ -156,7 +156,7 @@ def test_out_of_memory_with_one_prompt_splits_its_samples(model, monkeypatch):
     assert calls == [3, 2, 1, 1, 1]
 
 
-def test_a_request_too_large_for_the_memory_fails_alone(model, monkeypatch):
+def test_only_a_request_too_large_for_the_memory_fails(model, monkeypatch):
     requests = [request_of(0, 1, "cup"), request_of(1, 6, "milk " * 50), request_of(2, 1, "jug")]
     expected = model.generate(requests, GREEDY)
     fail_where(monkeypatch, model, lambda _, kwargs: kwargs["input_ids"].shape[1] > 100, GPU_OUT_OF_MEMORY)
@@ -192,7 +192,7 @@ def test_scores_that_are_no_numbers_are_a_failure_of_their_request(model):
     assert [answers[k] for k in (0, 2, 3)] == [expected[k] for k in (0, 2, 3)]
 
 
-def test_a_request_that_the_processor_refuses_fails_alone(model):
+def test_only_a_request_that_the_processor_refuses_fails(model):
     bad = Request("bad", Prompt("", (TextPart("<start_of_image> cup"),)), (), (1, 2))
     good = mixed_requests()
     answers = model.generate([good[0], bad, good[1]], GREEDY)
@@ -275,7 +275,7 @@ def test_similar_lengths_come_together(model, monkeypatch):
     assert sum(padding > 0 for padding in spread) <= 3
 
 
-def test_the_next_batch_is_encoded_while_one_is_generated(model, monkeypatch):
+def test_the_next_batch_is_encoded_while_the_current_one_is_generated(model, monkeypatch):
     begun = {n: threading.Event() for n in range(12)}
     encode = PromptEncoder.encode
 
@@ -296,7 +296,7 @@ def test_the_next_batch_is_encoded_while_one_is_generated(model, monkeypatch):
     assert waits == [True] * 6
 
 
-def test_an_error_of_the_source_comes_through_after_what_was_done(model):
+def test_an_error_of_the_source_is_raised_after_the_finished_answers(model):
     model.batch_size = 2
 
     def source():
@@ -324,7 +324,7 @@ def test_requests_without_seeds_are_answered_with_nothing(model):
     assert (answer.completions, answer.seconds) == ([], 0.0)
 
 
-def test_the_seconds_of_all_requests_add_up_to_those_of_generation(model, monkeypatch):
+def test_the_seconds_of_all_requests_add_up_to_the_seconds_of_generation(model, monkeypatch):
     made, spent = model._engine.model.generate, []
 
     def timed(**kwargs):

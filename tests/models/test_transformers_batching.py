@@ -1,4 +1,5 @@
-"""The budget of a batch: what fitted is planned again, what failed is not, and a sample alone is always tried."""
+"""The budget of a batch: sizes that fitted are planned again, sizes that failed are not, and a single sample is always
+tried."""
 
 import pytest
 from hypothesis import given, strategies as st
@@ -94,7 +95,7 @@ def test_a_batch_that_fitted_before_a_smaller_one_failed_is_planned_again():
     assert budget.take(waiting(*[34] * 8)) == 2
 
 
-def test_one_sample_that_failed_alone_teaches_nothing_about_batches():
+def test_a_single_sample_that_failed_teaches_nothing_about_batches():
     budget = BatchBudget(8)
     budget.record_out_of_memory(1, 9000)
     assert budget.take(waiting(*[100] * 8)) == 8
@@ -107,7 +108,7 @@ def test_samples_of_a_prompt_count():
 
 
 @given(st.lists(st.tuples(st.booleans(), sizes)), sizes)
-def test_what_is_no_larger_than_the_last_that_fitted_is_tried(events, last):
+def test_a_batch_no_larger_than_the_last_that_fitted_is_tried(events, last):
     budget = BatchBudget(64)
     for fitted, size in events:
         (budget.record_fit if fitted else budget.record_out_of_memory)(*size)
@@ -130,7 +131,7 @@ def test_what_failed_last_is_not_planned_again(events, last):
 
 
 @given(st.lists(sizes), st.lists(st.integers(1, 5000), min_size=1, max_size=40), st.integers(1, 3))
-def test_at_least_one_is_taken_and_what_is_taken_fits(failed, tokens, samples):
+def test_a_batch_takes_one_sample_or_more_and_fits(failed, tokens, samples):
     budget = BatchBudget(8)
     for size in failed:
         budget.record_out_of_memory(*size)

@@ -35,7 +35,7 @@ def test_batches_are_padded_on_the_left(any_model):
 
 
 def test_a_batch_put_together_equals_one_from_the_processor(any_model):
-    """Requests are processed one by one, so that a bad one fails alone."""
+    """Requests are processed one by one, so that a bad one fails without the others."""
     encoder = any_model._engine.encoder
     encoded = [encoder.encode(request) for request in mixed_requests()[:3]]
     batch, whole = encoder.batch(encoded), encoder._apply([item.messages for item in encoded])
@@ -54,7 +54,7 @@ DROPS = "{% set messages = messages | rejectattr('role', 'equalto', 'system') %}
 
 
 @pytest.mark.parametrize(("prefix", "style"), [("", "parts"), (REFUSES, "folded"), (DROPS, "folded")])
-def test_the_system_text_reaches_the_model_whatever_the_template(copy, prefix, style):
+def test_the_system_text_reaches_the_model_with_any_template(copy, prefix, style):
     template = copy / "chat_template.jinja"
     template.write_text(prefix + template.read_text())
     encoder = TransformersModel.load(str(copy))._engine.encoder
@@ -134,7 +134,7 @@ def test_encoding_in_a_thread_beside_counting_and_reading_gives_the_same_tensors
 
 
 class VideoTaker:
-    """Stands for a processor with a video processor, which needs torchvision; keeps what it is given."""
+    """Replaces a processor with a video processor, which needs torchvision; keeps its input."""
 
     def __init__(self, processor) -> None:
         self.tokenizer, self.chat_template, self.video_processor = processor.tokenizer, "a template", object()

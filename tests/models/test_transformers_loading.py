@@ -1,4 +1,4 @@
-"""What is loaded is what is named: a damaged checkpoint, a missing library or an ignored setting is an error."""
+"""The named checkpoint is loaded: a damaged one, a missing library or an ignored setting is an error."""
 
 import hashlib
 import importlib.metadata
@@ -61,7 +61,7 @@ def test_the_family_declares_its_boxes(family, expected):
     assert box_format_of(family) == expected
 
 
-def test_settings_given_by_the_user_win_and_stand_in_the_identity(folders):
+def test_the_users_settings_win_and_are_in_the_identity(folders):
     model = TransformersModel.load(
         str(folders["gemma3"]),
         device="cpu",
@@ -77,7 +77,7 @@ def test_settings_given_by_the_user_win_and_stand_in_the_identity(folders):
     assert isinstance(model.generate([request_of(0, 1, "cup")], GREEDY)[0][0], Completion)
 
 
-def test_the_batch_size_stands_in_no_identity(folders, loaded):
+def test_no_identity_holds_the_batch_size(folders, loaded):
     model = TransformersModel.load(str(folders["gemma3"]), batch_size="auto")
     assert (model.identity, model.batch_size) == (loaded["gemma3"].identity, 8)
 
@@ -150,7 +150,7 @@ def test_the_cause_of_a_damage_is_named(copy, damage, said):
         TransformersModel.load(str(copy))
 
 
-def test_weights_in_shards_are_those_of_one_file(copy, loaded):
+def test_weights_in_shards_equal_weights_in_one_file(copy, loaded):
     split_into_shards(copy)
     requests = [request_of(0, 1, "cup")]
     assert TransformersModel.load(str(copy)).generate(requests, GREEDY) == loaded["gemma3"].generate(requests, GREEDY)

@@ -56,7 +56,7 @@ def test_videos_without_torchvision_name_the_extra(zoo):
         TransformersModel.load(zoo("qwen2_5_vl"), frames_as="video")
 
 
-def test_a_given_chat_template_is_kept_to_where_a_processor_has_one_of_its_own_for_videos(zoo, tmp_path):
+def test_a_given_chat_template_replaces_a_processors_template_for_videos(zoo, tmp_path):
     """SmolVLM's takes that one in the place of the checkpoint's, which is then as transformers has it."""
     content = [{"type": "video"}, {"type": "text", "text": "What?"}]
     written = {}

@@ -1,4 +1,4 @@
-"""Samples are drawn from the model's distribution, by their seed alone, under the settings that were asked for."""
+"""Samples are drawn from the model's distribution, by only their seed, under the requested settings."""
 
 import shutil
 from dataclasses import replace
@@ -100,7 +100,7 @@ def test_rows_and_seeds_must_agree():
 
 
 @pytest.mark.full
-def test_samples_depend_on_their_seed_alone(any_model):
+def test_samples_depend_only_on_their_seed(any_model):
     seeds = [(11, 12, 13), (21,), (31, 32), (41, 42, 43)]
     requests = [Request(r.request_id, r.prompt, r.images, s) for r, s in zip(mixed_requests(), seeds, strict=True)]
     together = alike(any_model.generate(requests, SAMPLED))
@@ -114,7 +114,7 @@ def test_samples_depend_on_their_seed_alone(any_model):
         assert len({answer.text for answer in answers}) == len(request.seeds)
 
 
-def test_prompts_are_shared_by_several_samples_alone_and_only_where_the_model_can(any_model, monkeypatch):
+def test_only_several_samples_share_prompts_and_only_where_the_model_can(any_model, monkeypatch):
     calls, requests = [], mixed_requests(seeds=(1, 2, 3))
     watch(monkeypatch, any_model, lambda kwargs: calls.append("custom_generate" in kwargs))
     shared = any_model.generate(requests, SAMPLED)
@@ -137,7 +137,7 @@ def test_one_candidate_is_greedy_decoding(any_model):
     assert texts(sampled) == texts(any_model.generate(requests, GREEDY))
 
 
-def test_greedy_answers_and_the_penalty_are_those_of_transformers_own_generation(any_model, monkeypatch):
+def test_greedy_answers_and_the_penalty_equal_transformers_own_generation(any_model, monkeypatch):
     """Beside `generate` without anything of ours, on one request at a time."""
     rows, config = written_tokens(monkeypatch), replace(GREEDY, max_new_tokens=16)  # long enough to repeat itself
     encoder, plain = any_model._engine.encoder, any_model._engine.model
@@ -157,7 +157,7 @@ def test_greedy_answers_and_the_penalty_are_those_of_transformers_own_generation
     assert rows[:3] != rows[3:]
 
 
-def test_log_probabilities_are_those_of_a_plain_forward_pass_before_any_warping(any_model, monkeypatch):
+def test_log_probabilities_equal_a_plain_forward_pass_before_any_warping(any_model, monkeypatch):
     config = GenerationConfig(temperature=0.4, top_k=5, repetition_penalty=1.3, max_new_tokens=8, top_logprobs=4)
     request = mixed_requests(seeds=(3,))[1]
     rows, encoder = written_tokens(monkeypatch), any_model._engine.encoder
@@ -189,7 +189,7 @@ def test_log_probabilities_come_only_when_they_are_asked_for(model):
 
 
 def test_settings_of_the_checkpoint_do_not_break_shared_samples(folders, tmp_path, monkeypatch):
-    """Hub checkpoints ask for static caches, penalties and sampling of their own."""
+    """Hub checkpoints ask for static caches, penalties and sampling in their configuration."""
     folder = Path(shutil.copytree(folders["llava"], tmp_path / "settings"))
     settings = {"do_sample": True, "temperature": 0.1, "top_k": 3, "top_p": 0.2, "cache_implementation": "static"}
     change_json(folder / "generation_config.json", repetition_penalty=1.3, num_beams=1, **settings)

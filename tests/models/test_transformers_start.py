@@ -1,4 +1,4 @@
-"""What a model cannot do is said when it is loaded; what one example asks too much costs that example alone."""
+"""A model's limits are reported when it loads; a limit that one example exceeds costs only that example."""
 
 import json
 
@@ -27,7 +27,7 @@ def test_a_family_that_answers_no_question_is_refused_when_it_is_loaded(zoo):
 
 
 def test_a_template_that_places_no_images_is_refused_when_it_is_loaded(zoo, tmp_path):
-    """Many language models' templates write the text of a turn alone."""
+    """Many language models' templates write only the text of a turn."""
     words_alone = tmp_path / "words.jinja"
     words_alone.write_text("{% for part in messages[0]['content'] %}{{ part['text'] }}{% endfor %}")
     with pytest.raises(ModelError, match=r"cannot answer about an image: ValueError: .*number of images"):
@@ -69,7 +69,7 @@ def test_a_template_of_one_s_own_replaces_the_checkpoint_s(copy, loaded, tmp_pat
 THINKS = "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
 
 
-def test_thinking_is_switched_off_by_a_variable_of_the_template_or_by_the_one_setting_for_all(copy):
+def test_thinking_is_switched_off_by_a_variable_of_the_template_or_by_the_common_setting(copy):
     template = copy / "chat_template.jinja"
     template.write_text(template.read_text() + THINKS)
     plain = TransformersModel.load(str(copy))
@@ -138,7 +138,7 @@ def test_a_prompt_longer_than_the_context_costs_its_example(copy):
 
 
 @pytest.mark.parametrize("error", [TypeError("no grid"), KeyError("grid"), IndexError("2"), AttributeError("x")])
-def test_what_a_model_raises_costs_the_example_that_it_is_raised_at(model, monkeypatch, error):
+def test_an_error_in_the_model_costs_only_its_example(model, monkeypatch, error):
     made, length = model._engine.model.generate, []
 
     def refuse(**kwargs):
@@ -181,7 +181,7 @@ def test_a_special_token_without_meaning_is_no_text_of_an_answer(zoo):
     assert engine.encoder.tokenizer.unk_token_id in engine.reader.hidden_ids
 
 
-def test_texts_alone_may_be_asked_of_a_model_that_was_started_with_a_picture(model):
+def test_a_model_that_was_started_with_a_picture_also_takes_only_texts(model):
     model._engine.check_start()
     [[answer]] = model.generate([Request("words", Prompt("", (TextPart("a jug"),)), ())], GREEDY)
     assert isinstance(answer, Completion)

@@ -1,4 +1,4 @@
-"""What a model is told of the times of frames that it is given as a video: here, in vLLM's process, and on a server."""
+"""A model gets the times of frames of a video: in this process, in vLLM's process, and on a server."""
 
 import base64
 import io
@@ -264,7 +264,7 @@ def test_frames_as_images_are_sent_as_ever():
     assert [part["type"] for part in call.body["messages"][-1]["content"]] == ["image_url"] * 4 + ["text"]
 
 
-def test_what_a_call_cannot_say_costs_its_example():
+def test_times_that_a_call_cannot_express_cost_their_example():
     two = clip(UNEVEN, ImagePart(0), ImagePart(1), TextPart("and"), ImagePart(2), ImagePart(3))
     ([unknown], [several], [other]), _ = ask(no_fault, [clip(None), two, clip(EVEN)], GREEDY, frames_as="video")
     assert "not known when its frames were filmed" in unknown.error

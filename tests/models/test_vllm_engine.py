@@ -1,4 +1,4 @@
-"""The process of `--engine vllm`: what reaches it, what comes back, and what its deaths cost. A stand-in plays vLLM."""
+"""The process of `--engine vllm`: its requests, its answers, and the cost of its deaths. A stand-in plays vLLM."""
 
 import os
 import sys
@@ -53,7 +53,7 @@ def lives(folder: Path) -> list[int]:
     return [int(path.name.partition("-")[2]) for path in folder.glob("life-*")]
 
 
-def test_images_arrive_as_they_are_and_what_is_answered_comes_back(make):
+def test_images_arrive_unchanged_and_answers_come_back(make):
     engine = make()
     assert engine.start()["dtype"] == "torch.float32"
     pictures = (Image.new("RGB", (3, 2), (1, 2, 3)), Image.new("RGB", (700, 500), (0, 1, 0)))
@@ -93,7 +93,7 @@ def test_a_death_costs_a_restart_and_no_answer(make, tmp_path, caplog, how):
     assert reason in caplog.text
 
 
-def test_a_prompt_that_kills_the_engine_costs_itself_alone(make, tmp_path):
+def test_a_prompt_that_kills_the_engine_costs_only_itself(make, tmp_path):
     engine = make()
     engine.start()
     texts = ["what?"] * 10
@@ -129,7 +129,7 @@ def test_slow_work_that_shows_life_is_waited_for(make, tmp_path):
     assert len(lives(tmp_path)) == 1
 
 
-def test_a_refused_prompt_costs_itself_alone(make):
+def test_a_refused_prompt_costs_only_itself(make):
     assert ask(make(), ["what?", "refused", "what?"]) == {0: "ok", 1: "ValueError: too long\nfor this model", 2: "ok"}
 
 

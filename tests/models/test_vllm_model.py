@@ -1,4 +1,4 @@
-"""`VllmModel` before a stand-in for vLLM: what it asks with, and what it makes of answers."""
+"""`VllmModel` before a stand-in for vLLM: its requests, and its reading of answers."""
 
 import json
 from dataclasses import replace
@@ -119,7 +119,7 @@ def test_settings_of_generation_reach_vllm(load):
         model.generate([request_of(0, 0, "the cup")], replace(config, thinking_budget=8))
 
 
-def test_an_answer_is_held_by_a_grammar_of_its_own_and_a_free_one_by_none(load):
+def test_a_grammar_constrains_only_its_own_answer_and_no_free_one(load):
     pytest.importorskip("llguidance")
     model, asked = load(structured_output=True), request_of(0, 0, "the cup")
     tokens = [*tokens_of(model, '["<think>"]'), *model._reader.end_ids]
@@ -156,7 +156,7 @@ def test_held_answers_have_the_backend_of_vllm_that_is_used_beside_transformers(
     assert [arguments.get("structured_outputs_config") for *_, arguments in starts] == [{"backend": "guidance"}, None]
 
 
-def test_stop_texts_of_a_model_that_thinks_are_cut_from_its_answer_alone(load):
+def test_stop_texts_of_a_model_that_thinks_are_cut_only_from_its_answer(load):
     model = load(think_tags="<think>,</think>")
     assert call_of(model, replace(GREEDY, stop=("up",))).head["sampling"]["stop"] == []
     model = load(tokens_of(model, "<think>the cup</think> jug up"), think_tags="<think>,</think>")
@@ -164,7 +164,7 @@ def test_stop_texts_of_a_model_that_thinks_are_cut_from_its_answer_alone(load):
     assert (entry.reasoning, entry.text, entry.finish_reason) == ("the cup", "jug ", "stop")
 
 
-def test_tokens_are_read_as_those_of_the_local_model(load):
+def test_tokens_are_read_as_by_the_local_model(load):
     model = load()
     model = load([*tokens_of(model, " the cup"), *sorted(model._reader.hidden_ids)[:1], *model._reader.end_ids])
     [[entry]] = model.generate([request_of(0, 0, "which?")], GREEDY)
@@ -172,7 +172,7 @@ def test_tokens_are_read_as_those_of_the_local_model(load):
     assert entry.input_tokens == len(call_of(model, GREEDY, request_of(0, 0, "which?")).head["prompt"])
 
 
-def test_what_cannot_be_asked_costs_its_example_alone(load, monkeypatch):
+def test_a_request_that_vllm_cannot_take_costs_only_its_example(load, monkeypatch):
     model = load()
     broken = replace(request_of(1, 1, "broken"), images=(Image.new("RGB", (4, 4)),))
     monkeypatch.setattr(broken.images[0], "convert", lambda mode: (_ for _ in ()).throw(OSError("truncated file")))
@@ -259,7 +259,7 @@ def test_settings_and_models_that_vllm_would_not_heed_are_refused(settings, name
         load_model(config, [])
 
 
-def test_reasoning_is_refused_by_a_template_without_its_switch_and_by_what_has_none(load):
+def test_reasoning_is_refused_for_a_template_without_its_switch_and_for_a_model_without_a_template(load):
     with pytest.raises(ModelError, match=r"no switch for reasoning off. Fix: leave reasoning out"):
         load(reasoning="off")
     with pytest.raises(ConfigError, match=r"chance: has no switch for reasoning. Fix: leave reasoning out"):

@@ -24,7 +24,7 @@ def change_json(file: Path, **changes: object) -> None:
 
 @contextmanager
 def changing_tensors(file: Path) -> Iterator[dict[str, Any]]:
-    """The tensors of a safetensors file, which is written anew with what becomes of them."""
+    """The tensors of a safetensors file; changes to them are written to the file again."""
     from safetensors.torch import load_file, save_file
 
     tensors = load_file(file)
@@ -63,7 +63,7 @@ def texts(answers: list[list[Completion | Failure]]) -> list[list[str]]:
 
 
 def alike(answers: list[list[Completion | Failure]]) -> list[list[Completion | Failure]]:
-    """Answers without the size of their batch and what was cached in it: all in them that batches may change."""
+    """Answers without the size of their batch and its cached tokens: the parts that batches must not change."""
     return [
         [
             replace(completion, batch_size=None, cached_tokens=None)
@@ -93,7 +93,7 @@ def fail_where(
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, model, look: Callable[[dict], None]) -> None:
-    """Show `look` what each call of `generate` is given."""
+    """Show `look` the arguments of each call of `generate`."""
     made = model._engine.model.generate
     monkeypatch.setattr(model._engine.model, "generate", lambda **kwargs: (look(kwargs), made(**kwargs))[1])
 

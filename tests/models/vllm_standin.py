@@ -1,4 +1,4 @@
-"""Stands in for `worker.py`: its messages without vLLM. What a prompt's text holds is what happens to it.
+"""Replaces `worker.py`: its messages without vLLM. The text of a prompt decides what happens to it.
 
 `crash`, `garbage`, `hang`: the process does so, unless `once` stands there too and another process has done it before
 (in the folder `STANDIN`). `stranger`: it answers what was not asked. `slow`: it takes its time, and shows life.

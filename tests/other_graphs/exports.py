@@ -1,6 +1,6 @@
 """Small exports of annotation tools, with the true place of all that is in them: a clip of 40 frames of 96 x 64 px.
 
-A cup of 20 x 20 px stands at (50, 30) on frames 10 to 12, a left hand of 10 x 16 px at (44, 40).
+A cup of 20 x 20 px is at (50, 30) on frames 10 to 12, a left hand of 10 x 16 px at (44, 40).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The same odd files for every importer: what each of them makes of a file that another tool wrote oddly.
+"""The same odd files for every importer, with the expected outcome of each importer.
 
     python -m tests.other_graphs.odd_files          # writes the table of docs/other_graphs.md
     python -m tests.other_graphs.odd_files --all    # prints exit status and message of every cell
@@ -36,9 +36,9 @@ Change = Callable[[Importer, Path], None]
 
 @dataclass(frozen=True)
 class Oddity:
-    """What is odd. `may`: the outcomes that obey the rule; `area` of a spoon that is taken.
+    """An oddity. `may`: the outcomes that obey the rule; `area` of a spoon that is taken.
 
-    `kept`: which of the three frames must be there whatever the file loses. `adds`: a taken record is seen.
+    `kept`: the frames, of three, that remain after any loss. `adds`: a taken record is seen.
     """
 
     change: Change
@@ -165,7 +165,7 @@ def _no_picture(importer: Importer, root: Path) -> None:
 
 
 def _other_size(importer: Importer, root: Path) -> None:
-    """The masks of the last frame, or those of the spoon, are of another size than the pictures."""
+    """The masks of the last frame, or the spoon's masks, have another size than the pictures."""
     path = root / importer.file
     if importer.name in ("pvsg", "annotate: davis"):
         last = sorted((root / "data/vidor/masks/clip" if importer.name == "pvsg" else root / "clip").iterdir())[-1]

@@ -27,7 +27,7 @@ Shown = frozenset[tuple[int, str, int]]
 
 @dataclass(frozen=True)
 class Importer:
-    """A reader with a good export of its format; `command` is what it is given as."""
+    """A reader with a good export of its format; `command` is its argument on the command line."""
 
     name: str
     write: Callable[[Path], None]
@@ -257,7 +257,7 @@ def frames(importer: Importer) -> list[int]:
 
 @cache
 def good(name: str) -> Shown:
-    """What the good export of an importer shows."""
+    """The content of an importer's good export."""
     importer = IMPORTERS[name]
     with tempfile.TemporaryDirectory() as folder:
         importer.write(Path(folder) / "export")
@@ -268,7 +268,7 @@ def good(name: str) -> Shown:
 
 
 def run(importer: Importer, folder: Path) -> tuple[Shown, int, str]:
-    """What is shown after the import, its exit status, and what the command says."""
+    """The graph after the import, its exit status, and the output of the command."""
     source = str(folder / "export")
     if importer.is_for_projects:
         (folder / "videos").mkdir()

@@ -145,7 +145,7 @@ def _entities(video: VideoGraph, frame: int, rng: random.Random, withheld: float
 
 
 def _outlines(mask: np.ndarray) -> list[np.ndarray]:
-    """Outlines along the edges of pixels, (points, 2), so that the polygon covers what the mask does."""
+    """Outlines along the edges of pixels, (points, 2), so that the polygon covers the pixels of the mask."""
     grown = np.kron(mask.astype(np.uint8), np.ones((4, 4), np.uint8))
     found, _ = cv2.findContours(grown, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     return [(outline[:, 0, :] + 0.5) / 4 for outline in found if len(outline) >= 3]

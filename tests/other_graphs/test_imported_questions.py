@@ -1,4 +1,4 @@
-"""From the datasets' own layouts to questions: what is imported is valid, proved, and answered by the oracle."""
+"""From the datasets' own layouts to questions: imported graphs are valid, proved, and answered by the oracle."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ EXACT = {"tog_bench": {"matcher": "exact"}}
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ASKED)
-def test_what_is_imported_is_valid_and_what_is_asked_of_it_proved(
+def test_imported_graphs_are_valid_and_their_questions_are_proved(
     name: str, graphs: dict[str, Path], tmp_path: Path
 ) -> None:
     assert not validate(graphs[name]).problems
@@ -117,7 +117,7 @@ def test_licence_and_citation_go_along_and_no_other_licence_is_published(
 
 
 @pytest.mark.full
-def test_what_is_submitted_of_a_run_on_it_is_figures_and_no_data(graphs: dict[str, Path], tmp_path: Path) -> None:
+def test_the_submission_of_a_run_holds_figures_and_no_data(graphs: dict[str, Path], tmp_path: Path) -> None:
     """No question, answer or reference leaves the machine, so that the licence of the data is not touched."""
     generate(graphs["visor"], tmp_path / "generated", ["egocot"], per_subtask=4)
     data = build(tmp_path / "generated" / "egocot", tmp_path / "data", benchmark="egocot", cache=False).folder

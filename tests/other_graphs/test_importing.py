@@ -1,4 +1,4 @@
-"""What every reader gets from the importer: going on, counting, refusing."""
+"""The importer gives every reader: resuming, counting, refusing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.other_graphs.test_pvsg import video, write
 invoke = CliRunner().invoke
 
 
-def test_a_call_goes_on_where_another_was_broken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_continues_where_another_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, out = write(tmp_path / "source", video("v1"), video("v2"), video("v3")), tmp_path / "graphs"
     read, asked = Pvsg.read, []
 
@@ -57,7 +57,7 @@ def test_a_video_imported_by_another_domain_file_is_not_taken_for_this_one(tmp_p
     assert "by another domain file. Fix: " in report.lost["v1"]
 
 
-def test_what_is_no_place_or_no_video_is_refused(tmp_path: Path) -> None:
+def test_a_missing_place_or_video_is_refused(tmp_path: Path) -> None:
     source = write(tmp_path / "source", video("v1"))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "diary.txt").touch()
@@ -82,7 +82,7 @@ def test_a_link_out_of_the_dataset_is_not_followed(tmp_path: Path) -> None:
         import_graphs("pvsg", source, tmp_path / "graphs")
 
 
-def test_the_command_says_what_was_taken_and_lost(tmp_path: Path) -> None:
+def test_the_command_reports_taken_and_lost_records(tmp_path: Path) -> None:
     source = write(tmp_path / "source", video("v1"), video("v2", objects=1))
     arguments = ["import-graph", str(source), "--from", "pvsg", "--out", str(tmp_path / "graphs"), "--no-progress"]
     done = invoke(cli.app, arguments)

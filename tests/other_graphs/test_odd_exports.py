@@ -1,4 +1,4 @@
-"""Whatever is wrong in an export of a tool costs itself, is counted with its reason, and ends the command with 1."""
+"""Any fault in an export of a tool costs only itself, is counted with its reason, and ends the command with 1."""
 
 from __future__ import annotations
 
@@ -132,7 +132,9 @@ def test_a_bad_record_of_an_export_is_counted_and_the_others_are_kept(
         ("fiftyone", _add(*DETECTIONS, index=9, confidence=0.4), "labels with a confidence, which are a model's"),
     ],
 )
-def test_what_a_graph_has_no_place_for_is_left_out(tool: str, change: Change, left_out: str, tmp_path: Path) -> None:
+def test_records_without_a_place_in_a_graph_are_left_out(
+    tool: str, change: Change, left_out: str, tmp_path: Path
+) -> None:
     report = imported(tool, change, tmp_path)
     assert report.is_whole
     assert [label for label in report.tally.left_out if label.startswith(left_out)]

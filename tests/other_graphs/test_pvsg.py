@@ -1,4 +1,4 @@
-"""PVSG as it is released, read; whatever is wrong in it."""
+"""PVSG in its released layout, read; and any fault in it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_masks_relations_and_notes_are_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [(1, 1), (7, 5), (24, 32)])
-def test_masks_are_those_of_each_number_as_an_encoder_writes_them(size: tuple[int, int]) -> None:
+def test_masks_of_each_number_equal_an_encoders_masks(size: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)
     for most in (1, 2, 256):
         labels = rng.integers(0, most, size).astype(np.uint8)
@@ -163,7 +163,7 @@ def test_bad_records_cost_themselves_and_are_counted(tmp_path: Path) -> None:
     huge.write_bytes(huge.read_bytes()[:16] + b"\x00\x00\x60\x00" * 2 + huge.read_bytes()[24:])
     graph, report = imported("pvsg", source)
     assert graph.coverage.annotated_frames(0, 6).tolist() == [3, 5]
-    assert not graph.coverage.covers_category("cup", 3, 4)  # what the unlisted number is, nobody knows
+    assert not graph.coverage.covers_category("cup", 3, 4)  # the unlisted number is unknown
     assert graph.coverage.covers_category("cup", 5, 6)
     assert report.tally.left_out["ends of relations past the end of the video"] == 1
     lost = +report.tally.lost
@@ -206,7 +206,7 @@ NAMELESS = '{"objects": {"thing": [], "stuff": []}, "split": {}, "data": [1]}'
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", NAMELESS])
-def test_a_file_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "pvsg.json").write_text(content)
     with pytest.raises(DataError, match=r"pvsg.json: .*Fix"):

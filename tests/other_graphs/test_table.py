@@ -1,4 +1,4 @@
-"""Tables that a map tells of: what is taken, what is lost and why, what the command says."""
+"""Tables that a map describes: taken and lost records with reasons, and the output of the command."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_a_bad_record_costs_itself_and_is_counted(change: Odd, reason: str | Non
     assert graph.coverage.covers_category("coffee cup", 10, 13) or not in_relations
 
 
-def test_what_is_lost_is_named_beside_the_graph_and_ends_the_command_with_1(tmp_path: Path) -> None:
+def test_losses_are_named_beside_the_graph_and_end_the_command_with_1(tmp_path: Path) -> None:
     source = write_source(tmp_path / "source")
     _append("boxes.csv", "\nclip_1,12,d,cup,50,30,0,20\nclip_9,1,c,cup,50,30,20,20")(source)
     arguments = ["import-graph", str(source), "--from", "table", "--map", write_map(tmp_path / "map.yaml")]

@@ -1,4 +1,4 @@
-"""VISOR as it is released, read: what is known, what is guessed, what stays unknown; and whatever is wrong in it."""
+"""VISOR in its released layout, read: known, guessed and unknown facts; and any fault in it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def write(root: Path, *pictures: list[dict[str, Any]], sequences: tuple[int, ...
 
 
 @pytest.mark.full
-def test_the_stand_in_is_read_as_the_kitchen_is(small_kitchen: Path, graphs: dict[str, Path]) -> None:
+def test_the_stand_in_is_read_as_the_kitchen(small_kitchen: Path, graphs: dict[str, Path]) -> None:
     kitchen, read = SceneGraph(small_kitchen), SceneGraph(graphs["visor"])
     for number, truth in enumerate(kitchen):
         video = read[participant(number)]
@@ -73,7 +73,7 @@ def test_a_name_in_a_subsequence_is_one_thing_by_guess_and_a_hand_one_in_the_vid
     assert [item.category for item in graph.objects] == ["left hand", "lid", "lid"]
     frames = [graph.frames_of(at).tolist() for at in range(3)]
     assert frames == [[0, 2], [0, 1], [2]]
-    # Pictures are a quarter as large as what is drawn on.
+    # Pictures are a quarter as large as the canvas of the annotations.
     assert graph.boxes(0)[graph.objects[1].id] == (75, 75, 50, 50)
     assert sum(report.tally.guessed.values()) == 3 + 1  # identities; the rate of pictures
     assert round(graph.video.fps or 0, 3) == round(2 / (400 / 59.94), 3)
@@ -94,7 +94,7 @@ def test_things_of_one_name_on_a_picture_are_told_apart_by_overlap(tmp_path: Pat
     assert [graph.coverage.covers_category("plate", at, at + 1) for at in range(2)] == [False, True]
 
 
-def test_a_polygon_inside_of_another_one_is_a_hole(tmp_path: Path) -> None:
+def test_a_polygon_inside_another_one_is_a_hole(tmp_path: Path) -> None:
     square, hole = ([[x, y] for x, y in corners] for corners in (_corners(100, 500), _corners(200, 397)))
     ring = {**entity("a", "ring", 0), "segments": [square, hole, []]}
     graph, report = imported("visor", write(tmp_path / "source", [ring]))

@@ -1,4 +1,4 @@
-"""A package of somebody else's: a benchmark with one task over any scene graph, and a model that says one thing."""
+"""A foreign package: a benchmark with one task over any scene graph, and a model that gives one answer."""
 
 import random
 from collections.abc import Iterator, Sequence

@@ -15,8 +15,8 @@ SHOWN = "main h2"
 
 
 class Watched:
-    """A page, and what it said and asked for: `console` has messages, exceptions and broken policies, `requests` every
-    address, `dialogs` what a script opened."""
+    """A page, and its messages and requests: `console` has messages, exceptions and broken policies, `requests` every
+    address, `dialogs` those that a script opened."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -35,7 +35,7 @@ class Watched:
 
 @contextmanager
 def opened(chromium: Browser, url: str, scheme: Literal["light", "dark"] = "light") -> Iterator[Watched]:
-    """The page in a context of its own, which ends with the block, 1280 x 860 pixels."""
+    """The page in a new context, which ends with the block, 1280 x 860 pixels."""
     context = chromium.new_context(viewport={"width": 1280, "height": 860}, color_scheme=scheme)
     page = context.new_page()
     watched = Watched(page)

@@ -51,7 +51,7 @@ class Fruit(Bare):
         )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """A reference by the example's number, an answered box with a hostile label, one that cannot be drawn."""
+        """A reference by the example's number, an answered box with a hostile label, and a box that cannot be drawn."""
         number = example.frames[0].frame_index // 300
         reference = Overlay(0, (10.0 + number, 20.0, 110.0, 90.0), "reference", HOSTILE)
         said = (Overlay(0, (12.0, 1e30, 100.0, 80.0), "predicted"), Overlay(1, (float("nan"), 0, 1, 1), "predicted"))
@@ -99,7 +99,7 @@ class MadeItem:
 
 
 class MadeExamples:
-    """Stands in for an `ExampleSet`."""
+    """Replaces an `ExampleSet`."""
 
     def __init__(self, count: int, *, size: tuple[int, int] = (320, 180), broken: frozenset[int] = frozenset()) -> None:
         self.examples = tuple(_example(index) for index in range(count))
@@ -144,7 +144,7 @@ def made_run(
 ) -> ScoredRun:
     """Statuses go round over the samples; the last `left_out` examples were not run.
 
-    One that `thinks` does so for 10 tokens more with each example, of those after the first.
+    A run that `thinks` does so for 10 tokens more with each example after the first.
     """
     task = task or Fruit()
     samples = []

@@ -40,7 +40,7 @@ def browser(chromium: Browser, written: str) -> Iterator[Watched]:
 
 @pytest.fixture
 def page(browser: Watched, written: str) -> Iterator[Page]:
-    """The first screen; whatever a test does, the console stays empty and nothing is asked for outside."""
+    """The first screen; whichever test uses it, the console stays empty and the page sends no request outside."""
     browser.page.goto("about:blank")
     browser.page.set_viewport_size({"width": 1280, "height": 860})
     browser.page.goto(written)
@@ -78,7 +78,7 @@ def test_the_leaderboard_is_in_the_order_of_scores_with_baselines_below(page: Pa
     assert "samples scored" not in page.locator(".board tr", has_text="good").first.text_content()
 
 
-def test_what_a_metric_is_shows_on_hover_and_on_focus(page: Page) -> None:
+def test_the_meaning_of_a_metric_shows_on_hover_and_on_focus(page: Page) -> None:
     explained = page.get_by_role("tooltip", include_hidden=True)
     expect(explained).to_be_hidden()
     page.locator(".about").hover()
@@ -89,7 +89,7 @@ def test_what_a_metric_is_shows_on_hover_and_on_focus(page: Page) -> None:
     expect(explained).to_be_visible()
 
 
-def test_a_models_name_leads_to_its_failures_in_all_tasks_and_its_metric_to_those_of_a_task(page: Page) -> None:
+def test_a_models_name_leads_to_its_failures_in_all_tasks_and_its_metric_to_failures_in_one_task(page: Page) -> None:
     page.locator(".board tbody th a", has_text="cut").click()
     expect(page.locator("main h2")).to_have_text("Failures of cut")
     assert texts(page, ".kind") == ["missed 12×", "hallucinated 12×"]
@@ -114,7 +114,7 @@ def test_questions_are_a_row_a_task_with_statistics_a_click_away(page: Page) -> 
     expect(statistics).to_contain_text("resampling units")
 
 
-def test_the_head_says_what_the_metrics_are_of_and_more_on_demand(page: Page) -> None:
+def test_the_head_names_the_data_of_the_metrics_and_more_on_demand(page: Page) -> None:
     head = page.locator("#provenance")
     expect(head).to_contain_text("data 0123456789ab")
     head.locator("summary").click()
@@ -161,7 +161,7 @@ def test_where_one_model_is_better_than_another_is_three_clicks_away(page: Page)
     assert texts(page, ".card mark") == ["pear", "plum"]
 
 
-def test_filters_narrow_the_gallery_stand_in_the_address_and_reset(page: Page) -> None:
+def test_filters_narrow_the_gallery_appear_in_the_address_and_reset(page: Page) -> None:
     visit(page, f"{TASK}?all=1", "#count")
     shown(page, 10)
     page.locator("#by-status").select_option("not_run")
@@ -209,7 +209,7 @@ def test_search_reads_ids_and_answers(page: Page) -> None:
     page.locator("#by-text").fill("video_3 ")
     page.keyboard.press("Enter")
     shown(page, 1)
-    page.locator("#by-text").fill("it is red.")  # stands in the details alone
+    page.locator("#by-text").fill("it is red.")  # only in the details
     page.keyboard.press("Enter")
     shown(page, 10)
 

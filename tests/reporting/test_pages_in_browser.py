@@ -1,4 +1,4 @@
-"""Pages of their own in a real browser: masks, clips, frames that tasks share, thousands of samples."""
+"""Separate pages in a real browser: masks, clips, frames that tasks share, thousands of samples."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -78,7 +78,7 @@ def test_a_sample_leads_to_all_others_on_its_frame(chromium: Browser, tmp_path: 
 
 
 class Small(MadeExamples):
-    """Five pictures only, so that the time to make thousands of samples is not that of their pictures."""
+    """Only five pictures, so that the time to make thousands of samples excludes the time of their pictures."""
 
     def __getitem__(self, index: int) -> MadeItem:
         return MadeItem(index % 5, self.size, broken=False)

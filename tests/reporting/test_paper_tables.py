@@ -42,7 +42,7 @@ BARS = chart("Figure 3", "level", "score", {"a": {"low": 0.1, "high": RangedScor
 
 
 def makes(models: Sequence[ModelSamples]) -> list[Table]:
-    """One row a model: how many samples each run has, and what is odd in a table."""
+    """One row a model: the number of samples of each run, and oddities of a table."""
     rows = tuple(
         (model.model, len(model.repetitions), next(map(len, model.repetitions)), RangedScore(0.5, 0.25, 1))
         for model in models

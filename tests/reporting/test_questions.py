@@ -1,4 +1,4 @@
-"""The answers to a reader's questions about each task's best model, and what the figures of a report are of."""
+"""The answers to a reader's questions about each task's best model, and the data behind a report's figures."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Reports over hand-made runs: what they show, and what hostile texts cannot do to them."""
+"""Reports over hand-made runs: their content, and their resistance to hostile texts."""
 
 import base64
 import hashlib
@@ -85,7 +85,7 @@ class Page(HTMLParser):
 
 
 def _tables_in(block: Any) -> list[dict[str, Any]]:
-    """Whatever has columns, at any depth."""
+    """Everything that has columns, at any depth."""
     if isinstance(block, dict):
         return [block] if "columns" in block else [t for value in block.values() for t in _tables_in(value)]
     return [table for value in block for table in _tables_in(value)] if isinstance(block, list) else []
@@ -138,7 +138,7 @@ def test_tables_of_a_task(page: Page) -> None:
     assert page.rows("What went wrong")[0]["kind"] == "format"
 
 
-def test_the_page_says_what_was_evaluated_and_flags_incomplete_runs(page: Page, written: tuple[Path, Path]) -> None:
+def test_the_page_names_the_evaluated_data_and_flags_incomplete_runs(page: Page, written: tuple[Path, Path]) -> None:
     assert "oracle (c) is incomplete: 8 of 20 samples are not scored" in page.text
     assert "- oracle (c) is incomplete" in written[1].read_text(encoding="utf-8")
     for fact in ("garden", "fruit (version 3)", "0123456789ab", "release", "numpy 2.1"):
@@ -253,7 +253,7 @@ def test_a_picture_that_samples_share_is_stored_once(tmp_path: Path) -> None:
     assert [[placed["file"] for placed in sample["pictures"]] for sample in page.samples] == [[0, 1]] * 6
 
 
-def test_size_is_bounded_and_what_is_left_out_is_said(tmp_path: Path) -> None:
+def test_size_is_bounded_and_omissions_are_named(tmp_path: Path) -> None:
     page = page_of([made_run(MadeExamples(12, size=(640, 360)))], tmp_path, max_bytes=1_000_000)
     assert (tmp_path / "report.html").stat().st_size < 1_000_000
     bare = [n for n, sample in enumerate(page.samples) if "size limit" in sample["problem"]]
@@ -288,7 +288,7 @@ def test_a_second_report_leaves_no_table_of_the_first(tmp_path: Path) -> None:
     assert not any("trees" in name for name in tables)
 
 
-def test_runs_over_other_examples_get_a_section_of_their_own(tmp_path: Path) -> None:
+def test_runs_over_other_examples_get_a_separate_section(tmp_path: Path) -> None:
     first, other = made_run(MadeExamples(3)), made_run(MadeExamples(4), folder="b")
     dataset = other.results.dataset.model_copy(update={"content_hash": "f" * 64})
     object.__setattr__(other, "results", other.results.model_copy(update={"dataset": dataset}))
@@ -308,7 +308,7 @@ def test_runs_over_other_examples_get_a_section_of_their_own(tmp_path: Path) -> 
         ({"protocol": "paper"}, ("protocol 'release'", "protocol 'paper'")),
     ],
 )
-def test_runs_that_are_not_comparable_stand_apart_with_the_reason(
+def test_runs_that_are_not_comparable_are_apart_with_the_reason(
     tmp_path: Path, changes: dict[str, Any], heading: tuple[str, str]
 ) -> None:
     first, other = made_run(MadeExamples(3)), made_run(MadeExamples(3), folder="b")

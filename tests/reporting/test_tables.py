@@ -44,7 +44,7 @@ def group_scores(run: ScoredRun, value: str) -> list[float]:
 
 
 def with_spreads(run: ScoredRun, *spreads: tuple[float, float, float, float] | None) -> ScoredRun:
-    """The run with details like those of a mean average precision: min, max, lower and upper of each run's figure."""
+    """The run with the details of a mean average precision: min, max, lower and upper of each run's figure."""
     details: list[Any] = [
         {"constant_scores": spread is not None}
         | {"tie_spread": {"micro_f1": dict(zip(("min", "max", "lower", "upper"), spread or [0.5] * 4, strict=True))}}
@@ -53,7 +53,7 @@ def with_spreads(run: ScoredRun, *spreads: tuple[float, float, float, float] | N
     return replace(run, results=run.results.model_copy(update={"details": details}))
 
 
-def test_where_all_scores_are_equal_every_place_with_the_metric_says_what_the_order_decides() -> None:
+def test_where_all_scores_are_equal_every_place_with_the_metric_explains_the_effect_of_the_order() -> None:
     examples = MadeExamples(6)
     ranked = with_spreads(made_run(examples, name="ranked"), None, None)
     partly = with_spreads(made_run(examples, name="partly"), (0.3, 0.4, 0.2, 0.5), None)
@@ -74,7 +74,7 @@ def test_where_all_scores_are_equal_every_place_with_the_metric_says_what_the_or
         assert "order" not in tables.metrics_table([("model", run.results)]).note
 
 
-def test_what_the_order_decides_is_read_from_the_metric() -> None:
+def test_the_metric_tells_the_effect_of_the_order() -> None:
     cup, elsewhere = {"boxes": [[0, 0, 9, 9]]}, {"boxes": [[50, 50, 59, 59]]}
     evaluated = evaluate_images([elsewhere, cup], [cup, cup])
     details: list[Any] = [summarise(evaluated) | {"tie_spread": spread_of(evaluated, orders=5)}]
@@ -153,7 +153,7 @@ def failed(model: str, kinds: Sequence[tuple[str, int]]) -> tuple[str, list[Fail
     return model, [FailureRow("t", model, kind, count, count, count / 10) for kind, count in kinds]
 
 
-def test_failures_stand_in_the_order_of_the_vocabulary_and_lead_to_their_samples() -> None:
+def test_failures_are_in_the_order_of_the_vocabulary_and_lead_to_their_samples() -> None:
     table = diagnosis.failures_table([failed("a", [("hallucinated", 3), ("missed", 1)]), failed("b", [("format", 2)])])
     assert table is not None
     assert [row[0] for row in texts(table)] == ["format", "missed", "hallucinated"]

@@ -32,7 +32,7 @@ def registered() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six questions of the made benchmark, one of them about a video that is not there."""
+    """Six questions of the made benchmark; the video of one is missing."""
     root = tmp_path_factory.mktemp("words_release")
     rows = []
     for index in range(6):

@@ -1,4 +1,4 @@
-"""Run folders that differ in what a test says, written without running anything."""
+"""Run folders with chosen differences, written without running anything."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -82,7 +82,7 @@ ASKED = ("prompt", "media", "fingerprint")
 
 
 def changed(position: int, **values: Any) -> list[SampleRecord]:
-    """SAMPLES with other values in one of them; what is asked is the same in all repetitions of its example."""
+    """SAMPLES with other values in one of them; all repetitions of an example have the same question."""
     asked = {name: value for name, value in values.items() if name in ASKED}
     old = SAMPLES[position]
     return [

@@ -1,4 +1,4 @@
-"""Logs made by hand or by hypothesis, and the rule of which record counts, said a second time in plain Python."""
+"""Logs made by hand or by hypothesis, and a second implementation in plain Python of the rule which record counts."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -86,6 +86,6 @@ def change_lines(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]])
 
 
 def content_of(fields: dict[str, Any]) -> bytes:
-    """A record's own JSON, without what the log says of it."""
+    """A record's own JSON, without the fields that the log adds."""
     content = {name: value for name, value in fields.items() if name not in ("log", "checksum")}
     return json.dumps(content, ensure_ascii=False).encode()

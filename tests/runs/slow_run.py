@@ -1,4 +1,4 @@
-"""A run in a process of its own, slow enough to be killed anywhere."""
+"""A run in a separate process, slow enough to be killed anywhere."""
 
 import os
 import time
@@ -17,7 +17,7 @@ from tests.one_run import run
 def slow_run(
     dataset: Path, out: Path, asked: Path, pause: float, batch_size: int, workers: int, rank: int, world: int
 ) -> None:
-    """Run `chance` with a pause before each answer; what is asked is told by appending to `<asked>-<rank>`."""
+    """Run `chance` with a pause before each answer, and append each request to `<asked>-<rank>`."""
     if world > 1:
         os.environ.update(RANK=str(rank), WORLD_SIZE=str(world))
 

@@ -75,7 +75,7 @@ def fit_of(
     sizes: Sequence[tuple[int, int]] = SIZES,
     is_cut: bool = True,
 ) -> BoxFit | None:
-    """What is found of a run of phrase grounding whose answers are made of the true boxes."""
+    """The findings for a run of phrase grounding with answers made from the true boxes."""
     rng = random.Random(seed)
     size = rng.choice(sizes)
     task = Grounding(options={"protocol": rng.choice(("release", "paper"))})
@@ -243,7 +243,7 @@ def wrong_run(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.mark.full
-def test_score_and_report_name_the_flag_and_count_what_was_dropped(wrong_run: Path, tmp_path: Path) -> None:
+def test_score_and_report_name_the_flag_and_count_dropped_boxes(wrong_run: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(cli.app, ["score", str(wrong_run)])
     assert done.exit_code == 0, done.output
     assert "fit far better as xyxy/1 " in done.output

@@ -91,7 +91,7 @@ def test_a_folder_that_changes_while_it_is_read_is_noticed(copied: Path) -> None
         examples[0]
 
 
-def test_pictures_are_those_of_the_file_and_not_of_another_that_looks_the_same(copied: Path, tmp_path: Path) -> None:
+def test_pictures_come_from_the_file_and_not_from_another_that_looks_the_same(copied: Path, tmp_path: Path) -> None:
     genuine = [item.media for item in opened(copied)]
     other = Path(shutil.copytree(copied, tmp_path / "elsewhere" / copied.name))
     file = max(other.glob("relations/test-*.parquet"))

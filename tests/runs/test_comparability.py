@@ -1,4 +1,4 @@
-"""What makes two figures comparable is one record: every part of it counts, nothing else does."""
+"""One record decides whether two figures are comparable: every part of it counts, nothing else does."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ OTHERS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "name"), OTHERS, ids=[name for _, name in OTHERS])
-def test_whatever_of_the_record_differs_sets_metrics_apart_and_is_named(changes: dict[str, Any], name: str) -> None:
+def test_any_difference_of_the_record_separates_metrics_and_is_named(changes: dict[str, Any], name: str) -> None:
     first, other = results().comparability, results(**changes).comparability
     assert first != other
     assert name in differences(first, other)
@@ -57,7 +57,7 @@ def test_circumstances_are_told_beside_and_set_nothing_apart(changes: dict[str, 
         {"method": "released"},
     ],
 )
-def test_judged_metrics_are_comparable_under_one_judge_alone(changes: dict[str, Any]) -> None:
+def test_judged_metrics_are_comparable_only_under_the_same_judge(changes: dict[str, Any]) -> None:
     first = judged(results("referring"))
     content = {**first.model_dump(), **changes}
     other = type(first).model_validate(content)
@@ -66,7 +66,7 @@ def test_judged_metrics_are_comparable_under_one_judge_alone(changes: dict[str, 
     assert differences(first.comparability, other.comparability)
 
 
-def test_more_draws_of_one_judge_and_steps_of_its_own_stay_comparable() -> None:
+def test_more_draws_of_one_judge_and_other_steps_of_it_stay_comparable() -> None:
     first = judged(results("referring"), steps="generate")
     assert judged(
         results("referring"), steps="generate", verdicts_per_answer=9, steps_sha256="1" * 64

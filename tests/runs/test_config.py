@@ -129,14 +129,14 @@ NO_RUN_FILES = (
 
 
 @pytest.mark.parametrize("content", NO_RUN_FILES)
-def test_a_run_file_that_is_none_is_refused(content: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_run_file_is_refused(content: str, tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text(content)
     with pytest.raises(ConfigError, match=r"run\.yaml"):
         resolve_settings(RunConfig, NEEDED, file=file, environment={})
 
 
-def test_a_setting_that_stands_in_a_run_file_twice_is_refused(tmp_path: Path) -> None:
+def test_a_setting_that_a_run_file_has_twice_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     for content in ("repetitions: 1\nlimit: 2\n'repetitions': 3\n", "extra_body: {seed: 1, seed: 2}\n"):
         file.write_text(content)
@@ -162,7 +162,7 @@ def test_no_error_shows_what_may_be_a_secret(setting: dict[str, object]) -> None
         check_settings(RunConfig, NEEDED | setting)
     whole = "".join(traceback.format_exception(error.value))
     assert "pydantic" in whole, "the cause is told too"
-    # Source lines stand in tracebacks, values do not: the secret is spelt in this file's parameters alone.
+    # Tracebacks show source lines and no values: only this file's parameters spell the secret.
     assert SECRET not in whole
 
 
@@ -187,7 +187,7 @@ def test_an_extra_body_in_the_environment_that_is_no_json_is_a_setting_that_cann
 
 
 def test_generation_settings_reach_the_model_whole() -> None:
-    """A field of `GenerationConfig` that a run cannot set would be a setting that nobody can reach."""
+    """A field of `GenerationConfig` that a run cannot set would be unreachable."""
     of_judges_alone = {"top_logprobs"}
     shared = set(GenerationConfig.__dataclass_fields__) - of_judges_alone
     assert shared <= set(RunConfig.model_fields)

@@ -98,7 +98,7 @@ def test_answers_of_another_run_are_not_taken_for_this_one(
             run(dataset, folder, **{**SETTINGS, **change})
 
 
-def test_what_the_answers_do_not_show_is_believed(folder: Path) -> None:
+def test_fields_that_the_answers_do_not_show_are_believed(folder: Path) -> None:
     """The protocol is in no key."""
     other = read_run(folder).model_copy(update={"protocol": "paper"})
     with pytest.raises(ConfigError, match=r"protocol 'release', not 'paper'.*Fix: use another --out"):

@@ -58,7 +58,7 @@ def test_a_run_is_read_after_it_was_moved_together_with_its_data(project: Path) 
     assert read(project.rename(project.with_name("elsewhere")) / "runs/one") == 3
 
 
-def test_a_run_is_read_after_it_was_moved_alone(project: Path) -> None:
+def test_a_run_is_read_after_only_its_folder_was_moved(project: Path) -> None:
     folder = project.parent / "archive/deep/one"
     folder.parent.mkdir(parents=True)
     shutil.move(project / "runs/one", folder)
@@ -151,14 +151,14 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStandIn]:
 
 @pytest.fixture
 def strange(dataset: Path, tmp_path: Path) -> Path:
-    """A run folder that lies alone; its data are elsewhere."""
+    """A run folder without its data, which are elsewhere."""
     shutil.copytree(dataset, tmp_path / "mine/coffee")
     run(tmp_path / "mine/coffee", tmp_path / "got/run", task="relations", model="oracle", repetitions=1, limit=2)
     return tmp_path / "got/run"
 
 
 def say(folder: Path, **data: object) -> None:
-    """Change what a run says of its data."""
+    """Change the data location of a run."""
     content = json.loads((folder / "run.json").read_text())
     content["data"] |= data
     (folder / "run.json").write_text(json.dumps(content))

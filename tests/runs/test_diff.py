@@ -1,4 +1,4 @@
-"""What `compare settings` says of two run folders is what was changed in them, and nothing else."""
+"""`compare settings` names exactly the changes between two run folders."""
 
 import json
 import random
@@ -122,7 +122,7 @@ def test_records_of_another_run_are_left_out_and_counted(tmp_path: Path) -> None
     assert "left out" in as_text(difference)
 
 
-def test_only_the_first_samples_are_shown_in_their_order_whatever_the_log_s(tmp_path: Path) -> None:
+def test_only_the_first_samples_are_shown_in_their_order_for_any_order_of_the_log(tmp_path: Path) -> None:
     samples = [sample(f"e{number:02}", text="no") for number in range(30)]
     shuffled = list(samples)
     random.Random(1).shuffle(shuffled)
@@ -213,7 +213,7 @@ QUESTIONS = st.fixed_dictionaries({"prompt": st.sampled_from(["", "p", "q"]), "m
 
 @st.composite
 def sides(draw: st.DrawFn) -> dict[tuple[str, int], dict[str, Any]]:
-    """What was asked and answered, by example and run; of an example all runs ask the same."""
+    """Questions and answers, by example and run; all runs ask the same question of an example."""
     asked = {name: draw(QUESTIONS) for name in EXAMPLES}
     answers = draw(st.dictionaries(st.tuples(st.sampled_from(EXAMPLES), st.integers(0, 2)), ANSWERS))
     return {key: answer | asked[key[0]] for key, answer in answers.items()}
@@ -221,7 +221,7 @@ def sides(draw: st.DrawFn) -> dict[tuple[str, int], dict[str, Any]]:
 
 @settings(deadline=None)
 @given(sides(), sides())
-def test_every_count_is_what_a_plain_comparison_gives(
+def test_every_count_equals_a_plain_comparison(
     tmp_path_factory: pytest.TempPathFactory, first: dict[Any, Any], second: dict[Any, Any]
 ) -> None:
     folder = tmp_path_factory.mktemp("diff")
@@ -248,7 +248,7 @@ def test_every_count_is_what_a_plain_comparison_gives(
     assert sum(difference.statuses.values()) == expected["status"]
 
 
-def test_two_real_runs_differ_in_what_was_set_and_what_came_of_it(dataset: Path, tmp_path: Path) -> None:
+def test_two_real_runs_differ_in_the_changed_settings_and_their_results(dataset: Path, tmp_path: Path) -> None:
     for name, changes in (("oracle", {}), ("chance", {"model": "chance"}), ("two", {"repetitions": 2})):
         run(dataset, tmp_path / name, **{"model": "oracle", **changes})
         score(tmp_path / name)

@@ -99,7 +99,7 @@ def test_a_run_killed_twenty_times_with_changed_settings_ends_as_if_never_killed
 
 @pytest.mark.full
 def test_two_processes_under_accelerate_launch_share_the_videos_and_one_resumes(dataset: Path, tmp_path: Path) -> None:
-    """A run that was started on two processes goes on alone, and scores as one that was never shared."""
+    """A run that was started on two processes continues on one, and scores as one that was never shared."""
     out, whole = tmp_path / "relations", tmp_path / "whole"
     command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
     command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
@@ -119,7 +119,7 @@ def test_two_processes_under_accelerate_launch_share_the_videos_and_one_resumes(
 
 @pytest.mark.full
 def test_a_start_with_other_processes_is_refused_while_some_are_at_work(dataset, tmp_path, monkeypatch):
-    """Alone, or as a rank of a larger launch, which is dealt other videos: it would ask what they ask now."""
+    """On its own, or as a rank of a larger launch with other videos: it would ask the same now."""
     processes = start(dataset, tmp_path / "run", tmp_path / "asked", 0.5, 1, world=2)
     try:
         while len(list((tmp_path / "run").glob("*.launch")) if (tmp_path / "run").exists() else []) < 2:

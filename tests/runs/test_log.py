@@ -31,7 +31,7 @@ from tests.processes import PROCESSES
 from tests.runs.made_logs import change_lines, digest_of, names, read_folder, record, write, write_lines
 
 
-def test_a_log_cut_at_any_byte_keeps_every_whole_line_and_goes_on(tmp_path: Path) -> None:
+def test_a_log_cut_at_any_byte_keeps_every_whole_line_and_continues(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     write(path, record("a", text="ä" * 10), record("b"))
     data = path.read_bytes()
@@ -56,7 +56,7 @@ def test_a_torn_line_longer_than_a_block_is_cut_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", [b"{}", b"[]", b"null", b"{", b"\xff\xfe", b'{"key": "x", "surprise": 1}', b"[" * 9999]
 )
-def test_a_damaged_line_costs_its_sample_alone_and_is_named(
+def test_a_damaged_line_costs_only_its_sample_and_is_named(
     tmp_path: Path, line: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "samples.jsonl"
@@ -108,7 +108,7 @@ def test_bytes_overwritten_anywhere_cost_their_lines_and_never_change_a_record(
     over = data.draw(st.binary(min_size=1, max_size=9))[: len(whole) - start]
     ends = list(itertools.accumulate(map(len, lines)))
     same = [bytes(whole[start : start + len(over)]) == over] * 3
-    # A line begins with the end of the one before it: without that the two are one.
+    # A line begins with the end of the line before it; without it the two would be one.
     begins = [max(0, end - len(line) - 1) for end, line in zip(ends, lines, strict=True)]
     hit = [start < end and start + len(over) > begin for begin, end in zip(begins, ends, strict=True)]
     whole[start : start + len(over)] = over
@@ -154,7 +154,7 @@ def test_a_first_line_damaged_twice_is_not_taken_for_one_of_another_log(tmp_path
     assert names(read_folder(tmp_path)) == ["b"]
 
 
-def test_a_log_of_another_version_is_refused_by_whatever_reads_or_writes_it(
+def test_every_reader_and_writer_refuses_a_log_of_another_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "samples.jsonl"
@@ -164,7 +164,7 @@ def test_a_log_of_another_version_is_refused_by_whatever_reads_or_writes_it(
     for use in (finished_samples, compact, lambda folder: list(read_folder(folder)), lambda _: write(path)):
         with pytest.raises(DataError, match=r"samples\.jsonl: is a log of version 3, .* Fix: .*--out") as refused:
             use(tmp_path)
-    assert refused.traceback  # which holds what was opened, so that nothing but its end gave the lock back
+    assert refused.traceback  # which keeps the file open, so that only its end freed the lock
     monkeypatch.setattr(log_module.time, "sleep", None)  # nothing to wait for
     assert not find_running_elsewhere(tmp_path)
     assert path.read_bytes() == before
@@ -271,7 +271,7 @@ def look(folder: str, go_on: object, answers: object) -> None:
 
 
 @pytest.mark.full
-def test_whoever_only_looks_stops_neither_writers_nor_others_that_look(tmp_path: Path) -> None:
+def test_readers_block_neither_writers_nor_other_readers(tmp_path: Path) -> None:
     write(tmp_path / "samples-0.jsonl")
     write(tmp_path / "samples-1.jsonl")
     answers, go_on = PROCESSES.Queue(), PROCESSES.Event()

@@ -60,7 +60,7 @@ def test_a_second_answer_is_warned_of_but_a_copy_is_not(tmp_path: Path, caplog: 
 
 @settings(deadline=None)
 @given(folders())
-def test_any_split_over_ranks_gives_what_the_rule_says_tidied_or_not(
+def test_any_split_over_ranks_reads_as_the_rule_says_tidied_or_not(
     tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]]
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
@@ -157,7 +157,7 @@ def content(folder: Path) -> list[tuple[str, str | None]]:
     return [(record.key, record.text) for record in read_folder(folder)]
 
 
-def test_all_logs_become_one_that_reads_the_same_and_stays_as_it_is(tmp_path: Path) -> None:
+def test_all_logs_merge_into_one_that_reads_the_same_and_stays_unchanged(tmp_path: Path) -> None:
     size = sum(path.stat().st_size for path in log_files(make(tmp_path)))
     assert content(tmp_path) == COUNTING
     counts = compact(tmp_path)
@@ -274,7 +274,7 @@ def test_a_kill_at_any_line_loses_nothing_and_the_next_call_finishes(tmp_path: P
         assert in_child(lambda folder=folder, kill=kill: traced(compact, folder, kill)) == -signal.SIGKILL
         states.add(tuple(path.name for path in log_files(folder)))
         assert sorted(content(folder)) == sorted(COUNTING)
-        with SampleLog(folder / "samples-1.jsonl") as log:  # the run goes on all the same
+        with SampleLog(folder / "samples-1.jsonl") as log:  # the run continues
             log.append(record("g", text="retried"))
         compact(folder)
         expected = [entry for entry in COUNTING if entry[0] != "g"] + [("g", "retried")]
@@ -286,7 +286,7 @@ def test_a_kill_at_any_line_loses_nothing_and_the_next_call_finishes(tmp_path: P
     assert states == {every, (every[0], *every[2:]), (every[0], every[3]), (every[0],)}
 
 
-def test_after_a_kill_only_copies_remain_so_nobody_is_warned(
+def test_after_a_kill_only_copies_remain_so_no_warning_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("samples-0.jsonl", "samples-1.jsonl"):

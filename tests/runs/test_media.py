@@ -211,7 +211,7 @@ def test_a_frame_on_the_way_that_cannot_be_decoded_costs_the_others_nothing(
     assert np.array_equal(store.frames(lazy(root, "a", [10]), "a")[0], reference["a"][10])
 
 
-def test_a_planned_index_past_the_end_harms_nobody(root: Path) -> None:
+def test_a_planned_index_past_the_end_does_no_harm(root: Path) -> None:
     store = FrameStore()
     store.plan(refs("a", [118, 119, 120, 10**9]))
     assert len(store.frames(lazy(root, "a", [118, 119]), "a")) == 2
@@ -219,7 +219,7 @@ def test_a_planned_index_past_the_end_harms_nobody(root: Path) -> None:
         store.frames(lazy(root, "a", [120]), "a")
 
 
-def test_a_file_that_was_replaced_is_decoded_anew(root: Path, tmp_path: Path) -> None:
+def test_a_replaced_file_is_decoded_again(root: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.mp4"
     store = FrameStore()
     seen = []
@@ -241,7 +241,7 @@ def test_frames_of_one_example_beyond_the_memory_bound_are_refused_before_they_a
 
 
 @needs_proc
-def test_a_thread_has_one_video_open_and_closes_it_when_it_goes_on(root: Path) -> None:
+def test_a_thread_has_one_video_open_and_closes_it_before_the_next(root: Path) -> None:
     store = FrameStore()
     before = open_videos()
     with ThreadPoolExecutor(1) as pool:
@@ -289,7 +289,7 @@ def test_decoding_is_timed_and_reuse_decodes_nothing(root: Path) -> None:
     assert clock.seconds["decode"] > 0
 
 
-def test_a_stored_image_of_two_examples_is_decoded_once_and_nobody_draws_on_anothers() -> None:
+def test_a_stored_image_of_two_examples_is_decoded_once_and_drawings_are_not_shared() -> None:
     store, shown = FrameStore(), FrameRef("v", 1)
     store.plan([shown] * 3)
     data = jpeg(1)

@@ -40,7 +40,9 @@ class Reference:
 
 
 @given(st.integers(0, 60), st.lists(st.lists(st.integers(0, 30), max_size=5), max_size=40))
-def test_it_keeps_what_a_naive_least_recently_used_cache_keeps(max_bytes: int, asked: list[list[int]]) -> None:
+def test_the_cache_keeps_the_entries_of_a_naive_least_recently_used_cache(
+    max_bytes: int, asked: list[list[int]]
+) -> None:
     cache: SharedCache[int, bytes] = SharedCache(max_bytes, len)
     reference = Reference(max_bytes)
     for keys in asked:
@@ -79,7 +81,7 @@ def test_threads_that_want_the_same_at_once_make_it_once() -> None:
     assert cache.made_count == 2
 
 
-def test_two_threads_that_each_make_what_the_other_wants_both_get_it() -> None:
+def test_two_threads_that_each_make_the_others_entry_both_get_it() -> None:
     cache: SharedCache[int, bytes] = SharedCache(100, len)
     both_claimed = threading.Barrier(2)
 
@@ -160,7 +162,7 @@ def by_hand(monkeypatch: pytest.MonkeyPatch) -> Time:
     return made
 
 
-def test_blocks_one_after_another_are_timed_and_one_that_raises_takes_its_time(by_hand: Time) -> None:
+def test_consecutive_blocks_are_timed_and_a_block_that_raises_keeps_its_time(by_hand: Time) -> None:
     clock = StageClock()
     for ended in (2.0, 5.0):
         with clock("decode"):

@@ -34,7 +34,7 @@ def records_of(folder: Path) -> list[SampleRecord]:
 def shared_run(
     dataset: Path, roots: Sequence[Path | None], parent: Path, monkeypatch: pytest.MonkeyPatch
 ) -> list[Path]:
-    """The folders of as many machines as there are roots, each of which has its fraction of one run."""
+    """The folders of as many machines as there are roots, each with its fraction of one run."""
     folders = [parent / f"machine{rank}" for rank in range(len(roots))]
     for rank, (root, folder) in enumerate(zip(roots, folders, strict=True)):
         monkeypatch.setenv("RANK", str(rank))
@@ -73,7 +73,7 @@ def test_a_merged_run_knows_where_its_data_lie(
     assert score(tmp_path / "merged").results.coverage.is_complete
 
 
-def test_a_merged_run_keeps_what_the_model_was_told(dataset: Path, tmp_path: Path) -> None:
+def test_a_merged_run_keeps_the_texts_sent_to_the_model(dataset: Path, tmp_path: Path) -> None:
     for name in ("first", "second"):
         run(dataset, tmp_path / name, model="oracle", limit=3, repetitions=1)
     (tmp_path / "second" / AIDS_FILE).write_text("{}\n")
@@ -131,14 +131,14 @@ def test_a_run_that_is_written_or_named_twice_is_refused(dataset: Path, tmp_path
 
 
 def asked(folder: Path, **lines: tuple[str, bool]) -> Path:
-    """A folder that says what was asked of each example: its fingerprint, and whether its media could be read."""
+    """A folder with the fingerprint of each example's question, and whether its media could be read."""
     folder.mkdir()
     rows = ({"example_id": name, "fingerprint": text, "readable": known} for name, (text, known) in lines.items())
     (folder / INPUTS_FILE).write_bytes(b"".join(seal(msgspec.json.encode(row)) for row in rows))
     return folder
 
 
-def test_what_one_machine_could_read_stands_for_what_others_could_not(tmp_path: Path) -> None:
+def test_a_reading_on_one_machine_replaces_failures_on_others(tmp_path: Path) -> None:
     first = asked(tmp_path / "first", a=("unread", False), b=("seen", True))
     second = asked(tmp_path / "second", a=("seen", True), b=("unread", False), c=("new", False))
     merge_inputs([first, second], tmp_path)
@@ -151,7 +151,7 @@ VIDEOS = st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(1, 
 
 
 @given(VIDEOS, st.integers(1, 6), st.randoms(use_true_random=False))
-def test_every_video_belongs_to_one_process_whatever_the_order(videos: dict[str, int], world: int, rng: object) -> None:
+def test_every_video_belongs_to_one_process_in_any_order(videos: dict[str, int], world: int, rng: object) -> None:
     entries = [video for video, count in videos.items() for _ in range(count)]
     fractions = []
     for rank in range(world):

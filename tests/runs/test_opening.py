@@ -1,4 +1,4 @@
-"""What a run is asked to be about: names, prompts with wrong places, other videos, sets too small to score."""
+"""The start of a run checks its subject: names, prompts with wrong places, other videos, sets too small to score."""
 
 import json
 import logging
@@ -169,7 +169,7 @@ TASK = get_task("barista", "relations")
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    """`again` is the video of `first` under another id; `other` has bytes of its own."""
+    """`again` is the video of `first` under another id; `other` has different bytes."""
     for name in ("again", "first", "other"):
         write_release(tmp_path / "release", name, document())
     with (tmp_path / "release/other/video.mp4").open("ab") as file:

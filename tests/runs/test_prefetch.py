@@ -44,7 +44,7 @@ class Meter:
 @given(
     st.lists(st.integers(0, 5), max_size=50), st.integers(1, 4), st.integers(1, 20), st.integers(1, 100), st.booleans()
 )
-def test_results_come_in_order_whatever_the_bounds(
+def test_results_come_in_order_with_any_bounds(
     groups: list[int], workers: int, max_items: int, max_bytes: int, grouped: bool
 ) -> None:
     items = list(enumerate(groups))
@@ -85,14 +85,14 @@ def test_waiting_results_of_one_size_keep_exactly_within_the_bytes(
         meter.consumed(len(result))
         if number % 10 == 0:
             time.sleep(0.002)  # the workers fill the room
-    # One item larger than the bound passes alone. The one that is being consumed comes on top of those that wait.
+    # An item larger than the bound passes when no other is held. The item in use adds to the waiting ones.
     assert meter.most_bytes <= max(max_bytes, size) + size
     assert meter.most_items <= max_items + 1
 
 
 @SETTINGS
 @given(st.lists(st.integers(0, 60), max_size=50), st.integers(1, 100), st.integers(1, 4), st.integers(1, 30))
-def test_growing_results_overshoot_by_those_in_the_making_at_the_most(
+def test_growing_results_exceed_the_bound_only_by_the_results_being_made(
     sizes: list[int], max_bytes: int, workers: int, max_items: int
 ) -> None:
     meter = Meter()
@@ -126,7 +126,7 @@ def test_the_source_is_read_only_as_far_as_there_is_room() -> None:
             assert len(taken) <= consumed + 1 + 5
 
 
-def test_work_goes_on_while_the_consumer_is_busy() -> None:
+def test_work_continues_while_the_consumer_is_busy() -> None:
     done = [threading.Event() for _ in range(4)]
     with closing(
         decode_ahead(range(10), lambda item: done[min(item, 3)].set(), max_items=4, max_bytes=100, size_of=zero)
@@ -193,7 +193,7 @@ def test_no_thread_is_left_and_nothing_more_is_begun_when_the_consumer_stops(
         time.sleep(0.005)
         return item
 
-    # With one byte of room the workers stand at the gate when the consumer stops.
+    # With one byte of room the workers wait at the gate when the consumer stops.
     stop(decode_ahead(range(1000), prepare, workers=3, max_items=50, max_bytes=max_bytes, size_of=lambda _: 10))
     assert threads_ahead() == []
     count = len(begun)
@@ -252,7 +252,7 @@ def test_both_workers_are_at_work_where_the_bytes_hold_few_results() -> None:
 
 
 @pytest.mark.parametrize("name", ["workers", "max_items", "max_bytes"])
-def test_a_bound_below_one_is_refused_at_once(name: str) -> None:
+def test_a_bound_below_1_is_refused_at_once(name: str) -> None:
     bounds = {"workers": 1, "max_items": 1, "max_bytes": 1, name: 0}
     with pytest.raises(ConfigError, match=f"{name} is 0"):
         decode_ahead([1], lambda item: item, size_of=zero, **bounds)

@@ -1,4 +1,4 @@
-"""Releases, wordings, recorded answers and folders of datasets that are not what they should be."""
+"""Releases, wordings, recorded answers and folders of datasets that break their rules."""
 
 import json
 import shutil
@@ -66,7 +66,7 @@ def test_questions_that_share_an_id_are_refused_when_the_set_is_built(release: P
 
 
 @pytest.mark.parametrize("video", ["../clip.mp4", "/etc/passwd", "videos//clip_0.mp4", "videos", "", "videos/\x00"])
-def test_a_video_that_leads_elsewhere_costs_its_question_alone(release: Path, tmp_path: Path, video: str) -> None:
+def test_a_video_that_leads_elsewhere_costs_only_its_question(release: Path, tmp_path: Path, video: str) -> None:
     assert _plan(release, tmp_path / "words", QUESTION, {**QUESTION, "id": 1, "video": video}) == {"test": 1}
 
 
@@ -130,7 +130,7 @@ def test_a_file_of_answers_to_each_run_answers_every_step(data: Path, tmp_path: 
     assert score(tmp_path / "run").results.coverage.answered == 10
 
 
-def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> None:
+def test_an_estimate_names_the_parts_that_it_cannot_count(data: Path, tmp_path: Path) -> None:
     estimated = estimate(
         RunConfig(data=str(data), out=tmp_path, benchmark="words", task=("choose",), model="oracle", repetitions=2)
     )
@@ -138,7 +138,7 @@ def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> No
     assert "choose: questions that depend on answers are not counted" in estimate_text(estimated)
 
 
-def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
+def test_a_run_of_only_the_first_questions_is_no_whole_submission(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write(samples: Sequence[Scored], out: Path) -> Path:
@@ -234,7 +234,7 @@ def test_an_option_that_no_recorded_task_has_leaves_no_folder_behind(tmp_path: P
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_folder_of_datasets_may_hold_what_a_killed_build_left_and_newer_benchmarks(
+def test_a_folder_of_datasets_may_hold_files_of_a_killed_build_and_newer_benchmarks(
     data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("words", ".words.killed"):

@@ -1,4 +1,4 @@
-"""Benchmarks with annotation files of their own: built, asked in several steps, resumed, scored by options."""
+"""Benchmarks with annotation files: built, asked in several steps, resumed, scored by options."""
 
 import json
 import random
@@ -67,7 +67,7 @@ def ask(data: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     return asked
 
 
-def test_build_holds_what_has_its_video_and_counts_what_has_not(release: Path, data: Path) -> None:
+def test_build_keeps_examples_with_a_video_and_counts_those_without(release: Path, data: Path) -> None:
     loaded = datasets.load_dataset(str(data), "choose")
     assert {split: len(rows) for split, rows in loaded.items()} == {"dev": 2, "test": 3}
     manifest = read_manifest(data)
@@ -122,13 +122,13 @@ def test_each_run_of_an_example_is_asked_on_with_its_own_answer(ask: Ask, tmp_pa
 
 
 @pytest.mark.parametrize("lives", [1, 7, 10, 13, 19])
-def test_a_run_killed_between_steps_goes_on_where_it_was(ask: Ask, tmp_path: Path, lives: int) -> None:
+def test_a_run_killed_between_steps_continues_where_it_was(ask: Ask, tmp_path: Path, lives: int) -> None:
     whole, broken, rest = Talker(), Talker(lives), Talker()
     ask(whole, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         ask(broken, tmp_path / "parts")
     ask(rest, tmp_path / "parts")
-    # What a batch had answered when it died is lost with it, and nothing else.
+    # Only the answers of the batch in progress are lost when it dies.
     assert 20 <= len(broken.asked) + len(rest.asked) <= 20 + 2 * Talker.batch_size
     contents = [
         {(r.example_id, r.repetition): (r.text, r.earlier, r.status, r.key) for r in read_folder(tmp_path / name)}

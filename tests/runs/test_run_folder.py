@@ -1,4 +1,4 @@
-"""`run.json` and `sessions.jsonl` may be anybody's: what they hold is used as it stands or refused in words."""
+"""`run.json` and `sessions.jsonl` may come from anybody: their fields are used unchanged or refused in words."""
 
 import json
 import logging
@@ -37,7 +37,7 @@ def described(folder: Path) -> Any:
 
 
 def place(inside: Any, outer: str) -> Any:
-    """What stands at a dotted place."""
+    """The value at a dotted place."""
     for key in outer.split(".") if outer else ():
         inside = inside[key]
     return inside
@@ -48,7 +48,7 @@ def put(inside: Any, field: str, value: object) -> None:
     place(inside, outer)[last] = value
 
 
-def test_what_a_run_writes_is_read_as_it_stands(folder: Path) -> None:
+def test_the_records_of_a_run_are_read_unchanged(folder: Path) -> None:
     assert read_run(folder).model_dump() == described(folder)
     assert score(folder).results.timing.cost == 0.0
 
@@ -137,7 +137,7 @@ def test_every_field_that_is_missing_is_named(folder: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b"null", b"[" * 100_000, b"\xff\xfe{}", b"9" * 5000, b'{"a":' * 100_000, b" " * (2**24 + 1)]
 )
-def test_what_is_no_description_is_refused(folder: Path, content: bytes) -> None:
+def test_a_file_that_is_no_description_is_refused(folder: Path, content: bytes) -> None:
     (folder / "run.json").write_bytes(content)
     with pytest.raises(DataError, match=r"run\.json: .*Fix"):
         score(folder)
@@ -160,9 +160,7 @@ JSON = st.recursive(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_stands_in_a_field_is_scored_or_refused_in_words(
-    data: st.DataObject, a_run: Path, folder: Path
-) -> None:
+def test_any_value_of_a_field_is_scored_or_refused_in_words(data: st.DataObject, a_run: Path, folder: Path) -> None:
     changed = described(a_run)
     put(changed, data.draw(st.sampled_from(sorted(keys(changed)))), data.draw(JSON))
     (folder / "run.json").write_text(json.dumps(changed))
@@ -177,9 +175,7 @@ def test_whatever_stands_in_a_field_is_scored_or_refused_in_words(
 @pytest.mark.parametrize(
     "seconds", ["-1", "NaN", "Infinity", "1e308", "1e999", "1000000001", "9" * 5000, '"1"', "\xff"]
 )
-def test_seconds_that_nobody_can_have_waited_are_passed_over(
-    folder: Path, seconds: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_impossible_seconds_are_skipped(folder: Path, seconds: str, caplog: pytest.LogCaptureFixture) -> None:
     line = f'{{"seconds": {{"generate": {seconds}}}}}\n{{"seconds": {{"generate": 2}}}}\n'
     (folder / "sessions.jsonl").write_bytes(line.encode("latin-1"))
     with caplog.at_level(logging.WARNING):

@@ -1,4 +1,4 @@
-"""What a run asks is written down once, and one rule says which records count, for resuming, scoring and comparing."""
+"""A run writes down its questions once, and one rule says which records count, for resuming, scoring and comparing."""
 
 import json
 import logging
@@ -143,7 +143,7 @@ def test_bytes_overwritten_anywhere_never_hold_a_run_unfinished(
     assert {s.record.text for s in read_samples(folder).samples} == {s.record.text for s in read_samples(a_run).samples}
 
 
-def test_a_run_whose_inputs_are_lost_is_not_scored_but_goes_on(dataset: Path, folder: Path) -> None:
+def test_a_run_with_lost_inputs_is_not_scored_but_continues(dataset: Path, folder: Path) -> None:
     (folder / "inputs.jsonl").unlink()
     for use in (score, lambda folder: diff(folder, folder)):
         with pytest.raises(DataError, match=r"inputs\.jsonl: missing.*Fix: start the run again"):
@@ -175,7 +175,7 @@ def claim(folder: Path, **asked: str | None) -> list[AskedInput]:
     return claim_inputs(folder, examples, entries)
 
 
-def test_what_is_asked_is_written_once_and_another_order_writes_the_same_without_a_word(tmp_path, caplog):
+def test_questions_are_written_once_and_another_order_writes_the_same_silently(tmp_path, caplog):
     claim(tmp_path, a="1", b="2")
     written = (tmp_path / INPUTS_FILE).read_bytes()
     claim(tmp_path, b="2", a="1")
@@ -201,7 +201,7 @@ def test_an_example_that_asks_something_else_is_refused_by_name(tmp_path: Path) 
 @pytest.mark.parametrize(
     "damage", [b"{", b"[]\n", b'{"example_id": "b"}\n', b"\xff\n", b'{"example_id": "b", "fingerprint": "2"}\n']
 )
-def test_a_damaged_file_is_written_anew_with_a_warning_that_names_file_and_line(
+def test_a_damaged_file_is_written_again_with_a_warning_that_names_file_and_line(
     damage: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     claim(tmp_path, a="1")
@@ -217,7 +217,7 @@ def test_a_damaged_file_is_written_anew_with_a_warning_that_names_file_and_line(
     assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
 
 
-def test_a_file_that_is_too_large_is_not_read_but_written_anew_with_a_warning(
+def test_a_file_that_is_too_large_is_not_read_but_written_again_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     claim(tmp_path, a="1")

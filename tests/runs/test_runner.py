@@ -27,7 +27,7 @@ SAMPLES = 24 * 3
 
 
 class FakeModel:
-    """Answers `[]`, or what `answers` says for an example, and counts what it is asked."""
+    """Answers `[]`, or the entry of `answers` for an example, and counts its requests."""
 
     def __init__(self, answers: dict[str, Completion | Failure] | None = None, batch_size: int = 8) -> None:
         self.identity = ModelIdentity("fake")
@@ -76,7 +76,7 @@ def test_a_finished_run_asks_nothing_again(dataset: Path, tmp_path: Path, use: U
     assert (tmp_path / "samples.jsonl").read_bytes() == before
 
 
-def test_more_runs_ask_only_what_is_new(dataset: Path, tmp_path: Path, use: Use) -> None:
+def test_more_runs_ask_only_new_questions(dataset: Path, tmp_path: Path, use: Use) -> None:
     use(FakeModel())
     run(dataset, tmp_path, repetitions=1)
     assert run(dataset, tmp_path, repetitions=3).asked == 48
@@ -103,7 +103,7 @@ def test_all_runs_of_an_example_are_one_request(dataset: Path, tmp_path: Path, u
     assert len({seed for _, seed in model.asked}) == SAMPLES
 
 
-def test_each_kind_of_failure_is_a_status_of_its_own(dataset: Path, tmp_path: Path, use: Use) -> None:
+def test_each_kind_of_failure_has_its_own_status(dataset: Path, tmp_path: Path, use: Use) -> None:
     names = example_ids(dataset)
     reference = json.dumps([{"source_id": 1, "target_id": 3, "relation_type": "position", "value": "part of"}])
     model = use(
@@ -187,7 +187,7 @@ def test_a_folder_belongs_to_one_run(dataset: Path, tmp_path: Path, change: dict
         run(dataset, tmp_path, **{"model": "oracle", "limit": 2, **change})
 
 
-def test_a_changed_prompt_is_another_run_and_its_hash_stands_in_the_results(dataset: Path, tmp_path: Path) -> None:
+def test_a_changed_prompt_is_another_run_and_the_results_hold_its_hash(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", limit=2)
     (tmp_path / "relations.yaml").write_text("version: 1\nsystem: Other words\nuser: '{legend}'\n")
     with pytest.raises(ConfigError, match="prompts_hash"):
@@ -286,7 +286,7 @@ def test_a_run_of_another_version_of_its_task_is_refused_and_never_mixed(dataset
 def test_answers_to_another_prompt_are_never_counted(
     dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Keys alone do not tell: a record names its own question."""
+    """Keys do not suffice: a record names its own question."""
     run(dataset, tmp_path / "ours", model="oracle", repetitions=1)
     (tmp_path / "relations.yaml").write_text("version: 1\nsystem: Other words\nuser: '{legend}'\n")
     run(dataset, tmp_path / "theirs", model="oracle", repetitions=1, prompts=tmp_path)
@@ -297,7 +297,7 @@ def test_answers_to_another_prompt_are_never_counted(
     assert "24 records are not of this run" in caplog.text
 
 
-def test_statuses_are_those_of_the_answers_as_they_are_read_now(dataset: Path, tmp_path: Path, use: Use) -> None:
+def test_statuses_follow_the_answers_as_they_are_read_now(dataset: Path, tmp_path: Path, use: Use) -> None:
     use(FakeModel())
     run(dataset, tmp_path, repetitions=1)
     change_lines(tmp_path / "samples.jsonl", lambda line: line | {"text": "nothing to read"})
@@ -315,7 +315,7 @@ def test_a_file_of_answers_to_a_task_without_boxes_need_not_say_how_boxes_are_wr
     assert run(dataset, tmp_path / "run", repetitions=1, model=f"predictions:{answers}").asked == len(rows)
 
 
-def test_a_damaged_session_line_costs_its_seconds_alone(dataset: Path, tmp_path: Path) -> None:
+def test_a_damaged_session_line_costs_only_its_seconds(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path, limit=2)
     with (tmp_path / "sessions.jsonl").open("a") as file:
         file.write('\n{"asked": 1, "alr')
@@ -331,7 +331,7 @@ def test_an_answer_with_a_lone_surrogate_does_not_break_the_results(dataset: Pat
 
 
 @pytest.mark.parametrize("returned", [[], [[]], [[Completion(None)]], [["text"]]])  # type: ignore[arg-type]
-def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(
+def test_an_answer_that_a_model_fails_to_return_is_a_failure_of_that_sample(
     dataset: Path, tmp_path: Path, use: Use, returned: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = use(FakeModel())

@@ -56,7 +56,7 @@ def test_faults_of_the_server_move_no_score(dataset: Path, tmp_path: Path) -> No
     assert len(faulty.calls) > len(clean.calls)
 
 
-def test_the_key_stands_in_no_log_result_report_or_message(
+def test_no_log_result_report_or_message_holds_the_key(
     dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     echo = json.dumps({"error": {"message": f"bad header Authorization: Bearer {KEY}"}}).encode()

@@ -29,7 +29,7 @@ def three_tasks(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.full
-def test_tasks_run_together_score_as_tasks_run_alone(three_tasks: Path, tmp_path: Path) -> None:
+def test_tasks_run_together_score_as_tasks_run_one_by_one(three_tasks: Path, tmp_path: Path) -> None:
     session = run(three_tasks, tmp_path / "together", task=TASKS, model="chance")
     assert session.asked == sum(3 * len(list((three_tasks / f"frozen/{task}.jsonl").open())) for task in TASKS)
     for task in TASKS:
@@ -101,7 +101,7 @@ def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) ->
     assert not (tmp_path / "run").exists()
 
 
-def test_a_dry_run_leaves_out_what_is_answered(three_tasks: Path, tmp_path: Path) -> None:
+def test_a_dry_run_leaves_out_answered_examples(three_tasks: Path, tmp_path: Path) -> None:
     run(three_tasks, tmp_path, task=TASKS, model="chance", repetitions=1)
     config = check_settings(
         RunConfig, {"data": str(three_tasks), "out": tmp_path, "task": TASKS, "model": "chance", "repetitions": 3}

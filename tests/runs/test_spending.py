@@ -1,4 +1,5 @@
-"""A bound on what may be spent stops a run before it is passed, and a higher one goes on as if there had been none."""
+"""A bound on spending stops a run before it is passed, and a higher bound continues the run as if there had been
+none."""
 
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ def test_the_next_input_is_taken_to_be_as_much_above_its_estimate_as_any_before(
 
 @pytest.mark.parametrize("bounds", [{"max_cost": 0.006}, {"max_tokens_total": 3000}], ids=["dollars", "tokens"])
 @pytest.mark.full
-def test_a_run_that_was_stopped_and_went_on_equals_one_that_was_not(
+def test_a_stopped_and_continued_run_equals_one_that_never_stopped(
     dataset: Path, tmp_path: Path, prices: Path, bounds: dict[str, float]
 ) -> None:
     with ServedStandIn(lambda _: Fault("reply", change=thinks)) as server:
@@ -84,7 +85,7 @@ def test_a_run_that_was_stopped_and_went_on_equals_one_that_was_not(
         assert taken == TokenCounts(100 * stopped_after, 21 * stopped_after, 40 * stopped_after)
         assert taken.total <= bounds.get("max_tokens_total", taken.total)
         assert PRICES.cost(*taken) <= bounds.get("max_cost", 1)
-        with pytest.raises(BudgetError):  # what was spent counts at the next start
+        with pytest.raises(BudgetError):  # the next start counts this spending
             asked(dataset, tmp_path / "parts", server, prices=prices, **bounds)
         assert len(server.calls) == whole + stopped_after
         asked(dataset, tmp_path / "parts", server, prices=prices, **dict.fromkeys(bounds, 10**6))
@@ -120,7 +121,7 @@ def test_a_bound_is_for_one_process(dataset: Path, tmp_path: Path, monkeypatch: 
         run(dataset, tmp_path / "run", model="chance", max_tokens_total=10)
 
 
-def test_evaluate_scores_what_was_answered_and_ends_with_3(dataset: Path, tmp_path: Path, prices: Path) -> None:
+def test_evaluate_scores_the_finished_answers_and_ends_with_3(dataset: Path, tmp_path: Path, prices: Path) -> None:
     with ServedStandIn() as server:
         flags = ["--model", "served:m", "--base-url", server.url, "--max-new-tokens", "100", "--task", "relations"]
         bound = ["--prices", str(prices), "--max-cost", "0.006", "--out", str(tmp_path / "runs"), "--no-progress"]
@@ -161,7 +162,7 @@ def test_prices_that_cannot_be_used_are_refused(tmp_path: Path, written: str, co
         read_prices(path, "m")
 
 
-def test_logs_that_do_not_say_what_was_thought_and_cached_are_read_as_not_knowing(
+def test_logs_without_thought_and_cached_tokens_are_read_as_unknown(
     dataset: Path, tmp_path: Path, prices: Path
 ) -> None:
     with ServedStandIn(lambda _: Fault("reply", change=thinks)) as server:

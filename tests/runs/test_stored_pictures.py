@@ -1,4 +1,4 @@
-"""Pictures leave as they were stored, are the same for all tasks, and are kept while somebody will ask for them."""
+"""Pictures are sent as stored, are the same for all tasks, and are kept while a later request needs them."""
 
 import base64
 import io
@@ -45,7 +45,7 @@ def content(turn: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def stored_pictures(folder: Path) -> Counter[bytes]:
-    """Those of the first examples of `THREE`."""
+    """The pictures of the first examples of `THREE`."""
     files = [file for task in THREE for file in sorted(folder.glob(f"{task}/*.parquet"))]
     rows = [row for file in files for row in pq.read_table(file, columns=["position", "images"]).to_pylist()]
     return Counter(image["bytes"] for row in rows if row["position"] < FIRST for image in row["images"])
@@ -84,7 +84,7 @@ def test_every_request_of_three_tasks_carries_the_bytes_that_the_dataset_stores(
     assert sent_pictures(server) == stored_pictures(six_tasks)
 
 
-def test_another_format_quality_or_size_is_encoded_anew(six_tasks: Path, tmp_path: Path) -> None:
+def test_another_format_quality_or_size_is_encoded_again(six_tasks: Path, tmp_path: Path) -> None:
     for number, changed in enumerate(({"image_format": "png"}, {"jpeg_quality": 30}, {"max_side": 32})):
         with ServedStandIn() as server:
             ask(six_tasks, tmp_path / str(number), server, limit=1, **changed)
@@ -95,7 +95,7 @@ def test_another_format_quality_or_size_is_encoded_anew(six_tasks: Path, tmp_pat
         assert (max(sides) == 32) == ("max_side" in changed)
 
 
-def test_a_linked_set_sends_what_a_frozen_one_would(linked: Path, six_tasks: Path, tmp_path: Path) -> None:
+def test_a_linked_set_sends_the_pictures_of_a_frozen_one(linked: Path, six_tasks: Path, tmp_path: Path) -> None:
     with ServedStandIn() as server:
         ask(linked, tmp_path, server)
     assert sent_pictures(server) == stored_pictures(six_tasks)
@@ -162,7 +162,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(folder: Path) -> list[Asked]:
-    """What a run over ten examples of each task asks, by video and frame."""
+    """The requests of a run over ten examples of each task, by video and frame."""
     sets = {task: open_examples(folder, "barista", task) for task in TASKS}
     asked = [Asked(task, examples, index) for task, examples in sets.items() for index in range(10)]
     return sorted(asked, key=lambda request: (request.frames[0].video_id, request.frames[0].frame_index))

@@ -41,7 +41,7 @@ TASKS = [(name, task.name) for name, benchmark in BENCHMARKS.items() for task in
 
 
 class Reciter:
-    """Answers as `answers` says for an example, and `by_seed` for a seed; counts what it is asked."""
+    """Answers from `answers` by example, and from `by_seed` by seed; counts its requests."""
 
     def __init__(self, answers: Mapping[str, str], by_seed: Mapping[int, str] | None = None) -> None:
         self.identity, self.box_format, self.batch_size = ModelIdentity("reciter"), BoxFormat(), 2
@@ -166,7 +166,7 @@ SETTINGS = {"task": "relations", "model": "oracle", "limit": EXAMPLES, "repetiti
 
 @pytest.mark.parametrize("model_class", [Reciter, StreamingReciter])
 @pytest.mark.parametrize("error", [IndexError, RecursionError, TaskError, MemoryError])
-def test_whatever_a_parser_raises_every_answer_is_in_the_log(
+def test_the_log_holds_every_answer_for_any_error_of_a_parser(
     model_class: type[Reciter],
     error: type[Exception],
     dataset: Path,
@@ -224,7 +224,7 @@ def test_the_commands_name_the_task_and_the_example_and_end_with_an_error(
     assert (tmp_path / "report" / "report.html").is_file()
 
 
-def test_an_evaluation_holds_what_was_scored_and_what_was_not(
+def test_an_evaluation_holds_scored_and_unscored_tasks(
     dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unforeseen = next(iter(answers))
@@ -240,7 +240,7 @@ def test_an_evaluation_holds_what_was_scored_and_what_was_not(
 
 
 @pytest.mark.parametrize("method", ["prompt", "images", "request_inputs", "answer_schema", "choices"])
-def test_an_example_that_the_task_cannot_ask_fails_alone_and_is_asked_again(
+def test_only_an_example_that_the_task_cannot_ask_fails_and_it_is_asked_again(
     method: str, linked_dataset: Path, use: Use, tmp_path: Path
 ) -> None:
     answers = true_answers(examples_of(linked_dataset, "barista", "relations"), Relations)
@@ -271,7 +271,7 @@ def test_a_sample_that_the_task_cannot_score_costs_no_other(
     assert (coverage.expected, coverage.scored, coverage.statuses["task_error"]) == (EXAMPLES, EXAMPLES - 1, 1)
 
 
-def test_one_sample_of_which_no_statistics_can_be_made_costs_no_other(
+def test_a_sample_without_statistics_costs_no_other(
     dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = next(iter(answers))
@@ -312,7 +312,7 @@ def test_statistics_that_raise_for_the_set_refuse_that_task_by_name_and_no_other
         *(pytest.param(name, marks=pytest.mark.full) for name in ("overlays", "image_captions", "mistakes")),
     ],
 )
-def test_what_a_task_cannot_show_is_missing_in_a_report_that_is_written(
+def test_a_report_is_written_without_the_parts_that_a_task_cannot_show(
     method: str, dataset: Path, answers: dict[str, str], use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = next(iter(answers))
@@ -332,7 +332,7 @@ def test_what_a_task_cannot_show_is_missing_in_a_report_that_is_written(
 
 
 @pytest.mark.parametrize("method", ["reference_answer", "random_answer", "prior_answer"])
-def test_a_baseline_that_raises_fails_for_that_example_alone(
+def test_a_baseline_that_raises_fails_only_for_that_example(
     method: str, dataset: Path, answers: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = {"reference_answer": "oracle", "random_answer": "chance", "prior_answer": "prior"}[method]
@@ -343,7 +343,7 @@ def test_a_baseline_that_raises_fails_for_that_example_alone(
     assert read_scored(tmp_path / "relations").results.coverage.statuses["task_error"] == 1
 
 
-def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(
+def test_a_failing_task_costs_no_other_task_of_the_same_start(
     two_tasks: Path, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {"data": str(two_tasks), "out": tmp_path / "runs", "task": "all", "model": "oracle"}
@@ -365,7 +365,7 @@ def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(
 def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(
     steps: int, built: Callable[[str], Path], use: Use, tmp_path: Path
 ) -> None:
-    """ViSTa asks in three steps: after one of them, `follow_up` raises for one example."""
+    """ViSTa asks in three steps: after the first or second, `follow_up` raises for one example."""
     data, kind = built("vista"), task_class("vista", "virtual_home")
     answers = true_answers(examples_of(data, "vista", "virtual_home", MOST), kind)
     name = next(iter(answers))

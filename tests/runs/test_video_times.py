@@ -27,7 +27,7 @@ TIMED = ("temporal_vqa", "activity", "relations")
 
 
 class Watcher:
-    """Keeps what it is asked; sees videos or images, as its identity says."""
+    """Keeps its requests; sees videos or images, as its identity says."""
 
     box_format = BoxFormat()
     batch_size = 4
@@ -103,7 +103,7 @@ def test_times_come_with_requests_to_models_that_see_videos(
     assert all((each is not None) is told for each in times)
 
 
-def test_times_are_part_of_what_is_asked_and_frames_as_images_keep_their_fingerprints(
+def test_times_are_part_of_the_request_and_frames_as_images_keep_their_fingerprints(
     sets: dict[str, Path], watched: Watched, tmp_path: Path
 ) -> None:
     examples, task = open_examples(sets["frozen"], "barista", "activity"), get_task("barista", "activity")
@@ -161,7 +161,7 @@ def test_a_question_that_shows_some_of_its_frames_has_their_times(
         assert times.indices == tuple(example.frames[place].frame_index for place in shown)
 
 
-# Examples that say nothing of times: those of their media count.
+# Examples without times use the times of their media.
 
 TICKS = [0, 20, 40, 60, 200, 220, 240, 300]  # of 1/600 s: a rate that varies
 

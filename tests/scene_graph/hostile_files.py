@@ -154,7 +154,7 @@ LONG = 2_000_000
 """Characters of a long text."""
 
 HOSTILE: dict[str, HostileFile] = {
-    # what the video claims
+    # the claims of the video
     "ten million frames": claiming(frame_count=10_000_000),
     "ten million frames, all covered": claiming_and_covered(10_000_000),
     "ten million frames, 2,000 objects": claiming_and_covered(10_000_000, objects=2_000),

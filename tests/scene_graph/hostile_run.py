@@ -1,4 +1,5 @@
-"""Runs `validate`, `show stats` and `build` over a release, each in a process of its own, and prints what they took.
+"""Runs `validate`, `show stats` and `build` over a release, each in a separate process, and prints their time and
+memory.
 
     python -m tests.scene_graph.hostile_run RELEASE
 

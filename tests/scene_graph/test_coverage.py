@@ -66,5 +66,5 @@ def test_tasks_ask_nothing_whose_answer_the_source_leaves_open(tmp_path: Path) -
     built = build(tmp_path / "graphs", tmp_path / "made", sampling=sampling, cache=False, dry_run=True)
     candidates = {config.name: config.candidates for config in built.configs}
     assert candidates["relations"] == candidates["hand_object"] == 4  # frames 0 to 15
-    assert candidates["grounding"] == 8  # of the cup alone
+    assert candidates["grounding"] == 8  # only of the cup
     assert "referring" not in candidates  # attributes are not complete

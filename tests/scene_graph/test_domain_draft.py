@@ -47,7 +47,7 @@ def test_a_relation_type_of_two_lines_stays_in_its_comment(words: GraphWords, tm
     assert load_domain(path).hands == load_domain().hands
 
 
-def test_contacts_and_participles_are_those_of_the_finished_file(drafted: Domain) -> None:
+def test_contacts_and_participles_equal_the_finished_file(drafted: Domain) -> None:
     finished = load_domain()
     for name, forms in drafted.contacts.items():
         known = finished.contacts[name]
@@ -73,8 +73,8 @@ def test_values_that_exclude_each_other_are_never_had_at_once(small_kitchen: Pat
 
 
 @pytest.mark.parametrize("lemon", [("unknown", "lemon"), ("unknown", None), ("lemon", None)], ids=str)
-def test_what_is_in_a_vessel_is_not_the_vessel(tmp_path: Path, lemon: tuple[str, str | None]) -> None:
-    """A noun without a category of its own may mean what has none, and not whatever else is touched meanwhile."""
+def test_the_content_of_a_vessel_is_not_the_vessel(tmp_path: Path, lemon: tuple[str, str | None]) -> None:
+    """A noun without its own category may mean an object without a noun, but no other object touched at that time."""
     category, kind = lemon
     objects = {"right": "right hand", "left": "left hand", "fruit": category, "bowl": "vessel", "tin": "container"}
     activities = [("Pick lemon", (0, 20)), ("Reach lemon", (20, 40)), ("Empty tray", (40, 60)), ("Fill tray", (60, 80))]
@@ -125,7 +125,7 @@ def test_the_draft_of_a_graph_with_touches_only_serves_every_family(tmp_path: Pa
     assert "Bring me the lemon." in questions
 
 
-def test_counts_and_places_are_those_of_the_graph(small_kitchen: Path, words: GraphWords) -> None:
+def test_counts_and_places_come_from_the_graph(small_kitchen: Path, words: GraphWords) -> None:
     activities = [row for video in SceneGraph(small_kitchen) for row in video.activities()]
     counts = Counter(row.name.lower().partition(" ")[0] for row in activities)
     assert {verb: words.counts["verb", verb] for (verb,) in words.rank_words("verb")} == counts

@@ -1,4 +1,4 @@
-"""docs/graph_format.md: its file is valid, its converter runs, its schema is the one that reading follows."""
+"""docs/graph_format.md: its file is valid, its converter runs, its schema is the reader's schema."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def test_the_minimal_file_is_valid_and_follows_the_schema(tmp_path: Path) -> Non
         jsonschema.validate(json.loads(MINIMAL.replace("image_id_start", "start")), graph_schema())
 
 
-def test_the_shipped_schema_is_that_of_the_records() -> None:
+def test_the_shipped_schema_equals_the_schema_of_the_records() -> None:
     assert json.loads(schema_path().read_bytes()) == graph_schema(), "json.dump(graph_schema(), file, indent=1)"
 
 

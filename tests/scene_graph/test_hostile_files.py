@@ -49,7 +49,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize(("module", "limit", "value", "what"), LIMITS.values(), ids=LIMITS)
-def test_each_limit_costs_the_video_that_passes_it_and_names_what_is_too_much(
+def test_each_limit_costs_the_video_that_passes_it_and_names_the_excess(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, limit: str, value: int, what: str
 ) -> None:
     write_release(tmp_path, video=False)
@@ -72,7 +72,7 @@ def test_a_claim_of_a_long_video_is_held_against_the_video_file(
     assert "frame_count: 150,000, and video.mp4 holds 40 frames" in str(graph.failed["claiming"])
 
 
-def test_a_record_that_is_too_much_costs_itself_alone(tmp_path: Path) -> None:
+def test_a_record_beyond_a_limit_costs_only_itself(tmp_path: Path) -> None:
     content = document()
     content["relations"][2]["image_ranges"] = [span(0, 40)] * 41
     content["attributes"][1]["value"] = "white " * 200

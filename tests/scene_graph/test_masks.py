@@ -15,7 +15,7 @@ masks = numpy_strategies.arrays(np.bool_, st.tuples(st.integers(1, 40), st.integ
 
 
 @given(masks, st.sampled_from("CF"))
-def test_codes_are_those_of_pycocotools_pass_and_decode_to_the_same_pixels(mask: np.ndarray, order: str) -> None:
+def test_codes_that_pycocotools_writes_pass_and_decode_to_the_same_pixels(mask: np.ndarray, order: str) -> None:
     theirs = coco_mask.encode(np.asfortranarray(mask, dtype=np.uint8))
     rle = encode_mask(np.asarray(mask, order=order))  # type: ignore[call-overload]
     assert (rle.counts.encode(), list(rle.size)) == (theirs["counts"], theirs["size"])
@@ -78,7 +78,7 @@ def test_a_mask_of_another_size_is_found(mask: np.ndarray, more: int) -> None:
 
 @settings(max_examples=100)
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=6), st.integers(1, 10_000))
-def test_each_string_is_judged_alone_and_never_raises(texts: list[str], pixels: int) -> None:
+def test_each_string_is_judged_on_its_own_and_never_raises(texts: list[str], pixels: int) -> None:
     together = run_problems(texts, pixels)
     assert together == [run_problems([text], pixels)[0] for text in texts]
 

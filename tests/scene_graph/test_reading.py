@@ -313,7 +313,9 @@ MARKS = {"BOM": (b"\xef\xbb\xbf", None), "gzip": (b"\x1f\x8b", "compressed"), "U
 
 
 @pytest.mark.parametrize(("mark", "complaint"), MARKS.values(), ids=MARKS)
-def test_a_file_that_is_no_plain_text_says_what_it_is(tmp_path: Path, mark: bytes, complaint: str | None) -> None:
+def test_the_message_about_a_file_that_is_no_plain_text_names_its_kind(
+    tmp_path: Path, mark: bytes, complaint: str | None
+) -> None:
     data = mark + json.dumps(document()).encode()
     if complaint is None:
         assert read_release(data, ProblemLog("v1")).release.annotations

@@ -88,7 +88,7 @@ def test_videos_are_counted_by_kind_and_durations_are_known_seconds(stats: Relea
 
 
 @pytest.mark.full
-def test_what_is_written_is_json_tables_and_pictures(stats: ReleaseStatistics, tmp_path: Path) -> None:
+def test_the_command_writes_json_tables_and_pictures(stats: ReleaseStatistics, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     paths = write_statistics(stats, tmp_path / "out")
     assert json.loads(paths[0].read_text(encoding="utf-8")) == asdict(stats)

@@ -159,7 +159,7 @@ def test_the_work_a_video_does_not_grow_with_their_number(tmp_path: Path, monkey
 
 @pytest.mark.parametrize("damaged", [0, 84, 169])
 def test_one_damaged_mask_among_healthy_ones_is_found_where_it_is(tmp_path: Path, damaged: int) -> None:
-    """All masks of a healthy form are checked together; what is wrong with one must not be laid on another."""
+    """All masks of a valid form are checked together; an error of one must not be reported for another."""
     content = document()
     segmentation = content["annotations"][damaged]["segmentation"]
     content["annotations"][damaged]["segmentation"] = {**segmentation, "counts": segmentation["counts"] + "1"}
@@ -195,7 +195,7 @@ def test_a_wrong_record_is_told_the_keys_and_types_that_are_expected(tmp_path: P
 
 
 @pytest.mark.parametrize("section", ["attributes", "relations", "activities", "process_steps"])
-def test_a_missing_section_is_named_unless_coverage_says_what_is_complete(tmp_path: Path, section: str) -> None:
+def test_a_missing_section_is_named_unless_coverage_lists_the_complete_sections(tmp_path: Path, section: str) -> None:
     content = document()
     del content[section]
     (text,) = messages(write_release(tmp_path, content=content))

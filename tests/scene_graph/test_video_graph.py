@@ -145,7 +145,7 @@ def test_masks_are_found_where_records_were_left_out(tmp_path: Path) -> None:
     assert [cut.rle(i) for i in cut.instances(12)] == [whole.rle(i) for i in whole.instances(12)]
 
 
-def test_many_masks_at_once_are_judged_as_one_by_one(tmp_path: Path) -> None:
+def test_many_masks_at_once_are_judged_as_in_single_calls(tmp_path: Path) -> None:
     content = document()
     content["annotations"][1]["segmentation"] = {"counts": "0", "size": [64, 96]}
     content["annotations"][2]["segmentation"] = [[1, 1, 20, 1, 20, 20]]

@@ -20,7 +20,7 @@ from barista_bench.runs.score.scoring import ScoredRun
 
 
 class Bare(Task):
-    """A task without videos, questions and answers, of which a test says what it needs."""
+    """A task without videos, questions and answers; a test fills in the parts that it needs."""
 
     sampling, prompt_package, row_note = Sampling(), "", "a question"
 

@@ -1,4 +1,4 @@
-"""Agreement of answers: alpha against its definition and a published example, scores against those of the tasks."""
+"""Agreement of answers: alpha against its definition and a published example, scores against the tasks' scores."""
 
 import random
 from collections import Counter
@@ -49,7 +49,7 @@ def units(rows: list[list[int | None]]) -> list[list[int]]:
     return [[value for value in column if value is not None] for column in zip(*rows, strict=True)]
 
 
-def test_alpha_is_that_of_the_published_example() -> None:
+def test_alpha_equals_the_published_example() -> None:
     rows = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
     read = [[None if value == "." else int(value) for value in row] for row in rows]
     assert krippendorff_alpha(units(read)) == pytest.approx(0.743, abs=5e-4)
@@ -89,7 +89,7 @@ def test_other_answers_are_scored_both_ways(scored: Runs) -> None:
     assert row.score == pytest.approx(sum(scores) / len(scores))
 
 
-def test_people_are_a_party_of_their_own(scored: Runs) -> None:
+def test_people_are_a_separate_party(scored: Runs) -> None:
     runs = [scored[model, "activity"] for model in ("strong", "fair", "weak", "chance")]
     names = ("human:anna", "human:ben", "human:eva")
     people = [renamed(run, name) for run, name in zip(runs[:3], names, strict=True)]
@@ -126,7 +126,7 @@ def agreed(task: Task, example: Example, reference: Prediction, answer: Predicti
 
 
 def compare_with_the_truth(data: Path, benchmark: str) -> None:
-    """The reference answer as a target: it agrees with itself, and finds in others what the target does."""
+    """The reference answer as a target: it agrees with itself, and scores others as the target does."""
     for name in config_names(data):
         kind = task_class(benchmark, name)
         task = kind(options={"matcher": "exact"} if "matcher" in kind.options else {})  # no sentence encoder at hand

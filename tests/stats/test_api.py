@@ -35,7 +35,7 @@ def test_a_folder_is_named_after_the_model(six_tasks: Path, tmp_path: Path, monk
     assert len(done.samples) == 8
 
 
-def test_what_is_unknown_is_refused_and_what_there_is_can_be_seen(six_tasks: Path, tmp_path: Path) -> None:
+def test_unknown_names_are_refused_with_the_list_of_known_ones(six_tasks: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="colour"):
         evaluate(six_tasks, "chance", out=tmp_path, colour="red")
     with pytest.raises(DataError, match="no run here"):
@@ -145,7 +145,7 @@ def test_a_plot_of_another_name_is_refused_and_one_of_a_name_is_written_too(scor
     assert sorted(path.suffix for path in (tmp_path / "new").iterdir()) == [".csv", ".pdf", ".svg", ".tex"]
 
 
-def test_incomplete_metrics_and_those_of_seen_videos_are_marked_in_tables_and_pictures(scored: Runs) -> None:
+def test_incomplete_metrics_and_metrics_of_seen_videos_are_marked_in_tables_and_pictures(scored: Runs) -> None:
     run = scored["fair", "activity"]
     coverage = run.results.coverage.model_copy(update={"scored": 3})
     results = run.results.model_copy(update={"coverage": coverage, "trained_on": 2})

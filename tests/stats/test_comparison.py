@@ -133,8 +133,8 @@ def lacking(run: ScoredRun, missing: int) -> ScoredRun:
     return replace(run, samples=run.samples[:-missing], results=results)
 
 
-def test_of_two_runs_the_incomplete_one_is_named(scored: Runs) -> None:
-    """Nobody else's comparison is called so, and fewer repetitions lack nothing."""
+def test_the_incomplete_one_of_two_runs_is_named(scored: Runs) -> None:
+    """Only its comparison is called incomplete, and fewer repetitions lack nothing."""
     whole = [scored["strong", "activity"], scored["fair", "activity"]]
     pairs = compare_runs([*whole, lacking(scored["weak", "activity"], 2)], permutations=100)
     assert [pair.missing_by_model for pair in pairs] == [{}, {"weak": 2}, {"weak": 2}]

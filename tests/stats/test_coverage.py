@@ -40,7 +40,7 @@ def scores(rng: Generator, count: int) -> Units:
 
 
 def pooled_f1(rng: Generator, count: int) -> Units:
-    """2 TP of 2 TP + FP + FN; nine true relations a video, of which nine tenths are found, and one too many."""
+    """2 TP of 2 TP + FP + FN; nine true relations a video, nine tenths of them found, and one too many."""
     true = rng.poisson(8, count) + 1
     hits, extra = rng.binomial(true, rng.beta(3.6, 0.4, count)), rng.binomial(true, 0.1)
     return 2.0 * hits, 2.0 * hits + extra + true - hits

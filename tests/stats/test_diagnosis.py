@@ -39,7 +39,7 @@ def aggregated(run: ScoredRun, samples) -> list[float]:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_breakdown_by_preparation_is_that_of_each_preparations_samples(scored: Runs, task: str) -> None:
+def test_breakdown_by_preparation_equals_a_breakdown_of_each_preparations_samples(scored: Runs, task: str) -> None:
     run = scored["fair", task]
     rows = breakdown(run, "preparation")
     assert [row.value for row in rows] == ["capsule", "fully automatic", "portafilter"]
@@ -52,7 +52,7 @@ def test_breakdown_by_preparation_is_that_of_each_preparations_samples(scored: R
     assert sum(row.samples for row in rows) == len(run.samples)
 
 
-def test_breakdowns_together_are_those_of_each_key_alone(scored: Runs) -> None:
+def test_joint_breakdowns_equal_separate_breakdowns_by_each_key(scored: Runs) -> None:
     run = scored["weak", "grounding"]
     keys = breakdown_keys(run)
     together = breakdowns(run, keys, intervals=False)
@@ -120,7 +120,7 @@ def tau_b(first: list[float], second: list[float]) -> float:
     return sum(signs) / np.sqrt(untied[0] * untied[1])
 
 
-def test_the_tau_matrix_is_that_of_counting_pairs_of_models(runs_of: Callable[..., list[ScoredRun]]) -> None:
+def test_the_tau_matrix_equals_the_counts_of_pairs_of_models(runs_of: Callable[..., list[ScoredRun]]) -> None:
     models = (*SKILLS, "chance")
     agreement = rank_agreement(runs_of(models=models))
     assert agreement.models == models

@@ -28,7 +28,7 @@ def test_a_model_contradicts_itself_where_one_task_is_right_and_another_wrong() 
     assert fact_consistency("m", {key(4): ANSWERS[key(4, "b")]}) is None
 
 
-def test_what_a_model_knows_elsewhere_stands_beside_what_it_writes() -> None:
+def test_facts_that_a_model_knows_elsewhere_are_beside_its_answer() -> None:
     rows = {row.task: row for row in format_rows("m", ANSWERS)}
     assert (rows["grounding"].facts, rows["grounding"].right) == (4, pytest.approx(2.5 / 4))
     assert (rows["grounding"].known, rows["grounding"].right_if_known) == (2, pytest.approx(0.75))

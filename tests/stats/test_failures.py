@@ -1,4 +1,4 @@
-"""Which kind of failure is said of which mistake."""
+"""Each mistake has its kind of failure."""
 
 import json
 from collections import Counter
@@ -97,7 +97,7 @@ def test_a_wrong_activity_is_wrong_in_its_verb_or_its_object_or_both(scored: Run
     }
 
 
-def test_a_description_fails_in_what_it_leaves_out_and_in_what_it_makes_up(scored: Runs) -> None:
+def test_a_description_fails_by_omissions_and_by_inventions(scored: Runs) -> None:
     run = scored["oracle", "referring"]
     example = next(e for e in run.examples.examples if e.label == "coffee cup")
     nothing_else = run.task.failures(example, Prediction({"description": "coffee cup"}))

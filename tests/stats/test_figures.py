@@ -1,4 +1,4 @@
-"""Figures of reports: each against the table of its numbers, whatever models are called and whatever is missing."""
+"""Figures of reports, compared with the table of their numbers, with any names of models and any missing values."""
 
 import csv
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ def of_kind(figures: Mapping[str, Table], kind: Drawing) -> Table:
 
 
 @pytest.mark.full
-def test_a_report_writes_each_metric_in_four_forms_with_the_numbers_of_its_own_tables(
+def test_a_report_writes_each_metric_in_four_forms_with_the_numbers_of_its_tables(
     written: Path, figures: Mapping[str, Table]
 ) -> None:
     folder = written / FIGURE_FOLDER
@@ -71,7 +71,7 @@ def test_a_report_writes_each_metric_in_four_forms_with_the_numbers_of_its_own_t
 
 
 @pytest.mark.full
-def test_equal_tables_give_equal_bytes_whatever_the_users_style(
+def test_equal_tables_give_equal_bytes_under_any_style_of_the_user(
     written: Path, figures: Mapping[str, Table], tmp_path: Path
 ) -> None:
     with rc_context({"font.size": 20, "text.usetex": True, "svg.hashsalt": None, "figure.dpi": 300}):
@@ -102,7 +102,7 @@ def test_names_are_shown_as_they_are_and_never_as_formulas(figures: Mapping[str,
     assert len(set(labels(["a" * 20 + "b" * 9 + "c" * 20, "a" * 20 + "d" * 9 + "c" * 20]))) == 2
 
 
-def test_the_numbers_of_a_heat_map_a_radar_and_bars_are_those_of_the_table(figures: Mapping[str, Table]) -> None:
+def test_the_numbers_of_a_heat_map_a_radar_and_bars_equal_the_table(figures: Mapping[str, Table]) -> None:
     heat = figures["rank_agreement_between_tasks"]
     shown = [text.get_text() for text in draw(heat).axes[0].texts]
     assert shown == [cell.text for row in heat.rows for cell in row[1:]]
@@ -116,7 +116,7 @@ def test_the_numbers_of_a_heat_map_a_radar_and_bars_are_those_of_the_table(figur
     assert widths == [pytest.approx(of_kind_of_failure) for of_kind_of_failure in fractions]
 
 
-def test_scores_stand_over_what_the_answers_took(scored: Runs) -> None:
+def test_scores_are_plotted_over_the_cost_of_the_answers(scored: Runs) -> None:
     models = []
     for name, tokens in (("strong", 40.0), ("fair", 2000.0)):
         run = scored[name, "activity"]
@@ -177,7 +177,7 @@ def test_intervals_end_where_no_score_can_be_and_counts_have_whole_ticks() -> No
     assert all(float(tick).is_integer() for tick in counts.axes[0].get_yticks())
 
 
-def test_no_two_series_look_alike_and_bars_that_stand_alone_stand_over_their_names() -> None:
+def test_no_two_series_look_alike_and_single_bars_are_over_their_names() -> None:
     many = draw(chart("Many", "group", "score", {f"m{at}": {"x": 0.5} for at in range(20)}, "bar"))
     looks = [(bar.get_facecolor(), bar.get_hatch()) for group in many.axes[0].containers for bar in group]
     assert len(set(looks)) == 20

@@ -148,7 +148,7 @@ def made_answers(seed: int) -> list:
 
 
 @given(st.integers(0, 99))
-def test_the_interval_of_a_mean_is_that_of_the_metric_which_is_that_mean(seed: int) -> None:
+def test_a_mean_and_the_metric_equal_to_it_have_the_same_interval(seed: int) -> None:
     samples = made_answers(seed)
     estimate = ratio_interval(
         np.array([s.scores["accuracy"] for s in samples]),
@@ -169,7 +169,7 @@ def test_a_ratio_is_of_sums_and_has_no_interval_of_one_cluster() -> None:
     assert ratio_interval(np.ones(3), np.ones(3), repetitions=[0] * 3, units=["a"] * 3) is None
 
 
-def test_a_task_says_what_is_drawn_together() -> None:
+def test_a_task_names_the_unit_of_its_draws() -> None:
     class InSets(Quiz):
         def resampling_unit(self, example) -> str:
             return str(int(example.example_id[1:]) % 3)
@@ -199,7 +199,7 @@ def test_each_sample_once_gives_the_published_metrics(scored: Runs, model: str, 
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_draws_are_those_of_aggregating_the_drawn_samples(scored: Runs, task: str) -> None:
+def test_draws_equal_an_aggregation_of_the_drawn_samples(scored: Runs, task: str) -> None:
     run = scored["fair", task]
     samples = samples_of(run)
     rng = np.random.default_rng(5)

@@ -90,7 +90,7 @@ def test_every_analysis_calls_models_by_the_same_labels(scored: Runs) -> None:
 
 
 @pytest.mark.parametrize("task", ["relations", "grounding"])
-def test_a_comparison_turned_round_is_that_of_the_pair_turned_round(scored: Runs, task: str) -> None:
+def test_a_reversed_comparison_equals_the_comparison_of_the_reversed_pair(scored: Runs, task: str) -> None:
     first, other = scored["strong", task], scored["weak", task]
     turned_pair = swapped_sides(compare_pair(first, other, permutations=200))
     expected = compare_pair(other, first, permutations=200)

@@ -13,7 +13,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
 
 
 @pytest.mark.full
-def test_the_tutorial_runs_and_shows_what_it_speaks_of(
+def test_the_tutorial_runs_and_shows_the_results_that_it_describes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

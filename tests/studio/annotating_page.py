@@ -1,4 +1,4 @@
-"""The annotation page in a browser: opened, drawn on, and what was accepted."""
+"""The annotation page in a browser: opening it, drawing on it, and the accepted annotations."""
 
 import re
 from collections.abc import Callable, Iterator

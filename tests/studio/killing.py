@@ -35,5 +35,5 @@ def _heed_signals() -> None:
 
 
 def complaints(watched: Watched) -> list[str]:
-    """What a page said that its server's death does not explain, and what a script opened."""
+    """Messages of a page that its server's death does not explain, and dialogs that a script opened."""
     return [*(text for text in watched.console if "net::ERR_" not in text), *watched.dialogs]

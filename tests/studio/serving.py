@@ -40,7 +40,7 @@ def studio_at(workspace: Workspace) -> Iterator[str]:
 def visiting(
     *paths: Path, out: Path, person: str = "anna", compared: Sequence[Path] = (), folder: Path | None = None
 ) -> Iterator["Visitor"]:
-    """Somebody before a studio of these folders and files."""
+    """A user before a studio of these folders and files."""
     with studio_at(open_workspace(paths, person=person, out=out, compared=compared, folder=folder)) as address:
         yield Visitor(address)
 
@@ -53,7 +53,7 @@ def until(holds: Callable[[], bool], seconds: float = 120) -> None:
 
 
 class Visitor:
-    """Whoever asks a server: `answer(path)` is (status, body); headers can be those of an attacker."""
+    """A client of a server: `answer(path)` is (status, body); headers can be an attacker's."""
 
     def __init__(self, address: str, tls: ssl.SSLContext | None = None) -> None:
         self.base, _, self.token = address.partition("/?token=")
@@ -103,7 +103,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def painted_release(root: Path, frames: int, **settings: Any) -> Path:
-    """A release of one video, `clip`, whose frames show their own numbers; `settings` are those of `render`."""
+    """A release of one video, `clip`, whose frames show their own numbers; `settings` are arguments of `render`."""
     content = document()
     content["video_metadata"][0]["frame_count"] = frames
     render(write_release(root, "clip", content, video=False) / "clip" / "video.mp4", frames, **settings)

@@ -30,7 +30,7 @@ def invited(
     overlap: int = 4,
     public_url: str = "",
 ) -> dict[str, str]:
-    """Links of a study, which is made, or goes on at its port."""
+    """Links of a study, which is made, or continues at its port."""
     known = folder / "study.json"
     port = json.loads(known.read_text())["port"] if known.exists() else free_port()
     return invite(folder, Study(1, port, public_url, (str(data),), tuple(tasks), items, overlap), names)
@@ -48,7 +48,7 @@ def study_at(folder: Path) -> Iterator[None]:
 
 
 class Participant(Visitor):
-    """Whoever has a link."""
+    """A person with a link."""
 
     def __init__(self, link: str, certificate: Certificate | None = None) -> None:
         super().__init__(link, certificate.trusting() if certificate else None)
@@ -64,7 +64,7 @@ class Participant(Visitor):
         return self.json("/api/study/answer", answer_body(asked, answer, seconds, **more))
 
     def answer_all(self) -> list[dict[str, Any]]:
-        """Answer every question that is still open, and tell what was asked."""
+        """Answer every question that is still open, and return the questions."""
         asked = [self.state()]
         while asked[-1].get("question"):
             asked.append(self.hand_in(asked[-1], answer_to(asked[-1])))

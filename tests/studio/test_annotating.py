@@ -1,4 +1,4 @@
-"""What the page of a project may ask for and hand in: decisions, drafts, frames; and what it may not."""
+"""Requests of a project's page that the server takes (decisions, drafts, frames) and requests that it refuses."""
 
 import json
 import shlex
@@ -192,7 +192,7 @@ def test_a_page_that_has_not_seen_the_last_decision_replaces_nothing(anna: Visit
     assert standing(anna)["contacts"] == [[20, 30]]
 
 
-def test_the_draft_of_one_page_does_not_replace_that_of_another(anna: Visitor) -> None:
+def test_a_page_replaces_only_its_own_draft(anna: Visitor) -> None:
     anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [2], "revision": 1, "page": "a"})
     anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3], "revision": 1, "page": "a"})
     of_another = {"decisions": {"video": VIDEO}, "revision": 1, "page": "b"}
@@ -244,7 +244,7 @@ HOSTILE: dict[str, tuple[object, ...]] = {
 }
 
 
-def test_what_is_no_decision_is_refused_and_nothing_is_written(project: Project, anna: Visitor) -> None:
+def test_a_body_that_is_no_decision_is_refused_and_nothing_is_written(project: Project, anna: Visitor) -> None:
     def written() -> dict[Path, bytes]:
         files = (file for file in project.folder.rglob("*") if file.is_file() and file.suffix != ".lock")
         return {file: file.read_bytes() for file in files}
@@ -266,7 +266,7 @@ def test_a_frame_that_is_not_there_is_said(anna: Visitor) -> None:
 
 
 def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = False) -> Project:
-    """A project whose keyframes show the reference under ids of its own, or on the first keyframe half of it."""
+    """A project whose keyframes show the reference under different ids, or on the first keyframe only half of it."""
     project = started(kitchen, folder)
     graph = reference(kitchen)
     decisions = decisions_of_graph(graph, project.video(VIDEO).asked_segments())

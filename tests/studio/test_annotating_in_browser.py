@@ -261,9 +261,7 @@ def studio_process(project: Project, cache: Path) -> Iterator[tuple[subprocess.P
         process.stdout.close()
 
 
-def test_a_review_that_is_killed_goes_on_with_nothing_lost(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path
-) -> None:
+def test_a_killed_review_continues_with_nothing_lost(chromium: Browser, small_kitchen: Path, tmp_path: Path) -> None:
     video = tracked(small_kitchen, tmp_path)
     with studio_process(video.project, tmp_path / "cache") as (process, address), page_of(chromium, address) as page:
         left = page.locator(".next span")

@@ -1,4 +1,4 @@
-"""What the pages that ask people say before, beside and instead of the fields."""
+"""The texts of pages that ask people: before, beside and instead of the fields."""
 
 import threading
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_answer_says_before_it_starts_which_tasks_and_how_many_questions_there_a
         assert not watched.console
 
 
-def test_the_plan_counts_what_is_answered(asked_data: Path, out: Path) -> None:
+def test_the_plan_counts_answered_questions(asked_data: Path, out: Path) -> None:
     with visiting(asked_data, out=out) as anna:
         asked = anna.json("/api/people/next", {"number": 2})
         answer = {"choice": "A", "fields": {"bboxes": []}, "text": "Description: A cup."}[asked["form"]]
@@ -42,7 +42,7 @@ def test_the_plan_counts_what_is_answered(asked_data: Path, out: Path) -> None:
     }
 
 
-def test_an_incomplete_answer_names_what_is_missing(asked_data: Path, visited: Visited) -> None:
+def test_an_incomplete_answer_names_its_missing_parts(asked_data: Path, visited: Visited) -> None:
     with visited(asked_data) as watched:
         page = watched.page
         page.goto(page.url.partition("#")[0] + "#/answer?number=2")
@@ -67,7 +67,7 @@ def test_an_incomplete_answer_names_what_is_missing(asked_data: Path, visited: V
         assert missing == {boxes, "Missing: one of the answers.", "Missing: answer."}
 
 
-def test_the_prompt_of_a_model_stands_behind_the_question(asked_data: Path, visited: Visited) -> None:
+def test_the_models_prompt_is_folded_behind_the_question(asked_data: Path, visited: Visited) -> None:
     with visited(asked_data) as watched:
         page = watched.page
         page.goto(page.url.partition("#")[0] + "#/answer?number=2")
@@ -77,7 +77,7 @@ def test_the_prompt_of_a_model_stands_behind_the_question(asked_data: Path, visi
         expect(prompt.locator("p")).to_contain_text("[user]")
 
 
-def test_choices_stand_in_the_question_once(asked_data: Path, out: Path) -> None:
+def test_the_question_holds_its_choices_once(asked_data: Path, out: Path) -> None:
     with visiting(asked_data, out=out) as anna:
         asked = anna.json("/api/people/next", {"number": 1})
         while asked["form"] != "choice":

@@ -1,4 +1,4 @@
-"""What the page may run, send and open in the studio's folder, and what it may not."""
+"""Commands, requests and files that the page may run, send and open in the studio's folder, and refusals."""
 
 import json
 import logging
@@ -47,7 +47,7 @@ def anna(folder: Path, out: Path) -> Iterator[Visitor]:
 
 
 def line(visitor: Visitor, step: str, **values: str) -> str:
-    """The command that the page shows. What it refuses it also does not start."""
+    """The command that the page shows. The page refuses and starts the same commands."""
     told: dict[str, str] = visitor.json("/api/command?" + urlencode({"step": step, **values}))
     if told["problem"]:
         status, body, _ = visitor.answer("/api/jobs/start", {"step": step, "values": values})
@@ -117,7 +117,7 @@ def test_nothing_outside_of_the_folder_is_opened(anna: Visitor, path: str) -> No
     assert anna.answer("/api/open", {"path": path})[0] == 400
 
 
-def test_what_is_opened_is_there_for_every_view_and_takes_the_place_of_its_kind(
+def test_an_opened_file_is_there_for_every_view_and_replaces_the_one_of_its_kind(
     anna: Visitor, folder: Path, small_release: Path
 ) -> None:
     home = anna.json("/api/home")
@@ -181,7 +181,7 @@ def test_a_video_goes_nowhere_but_below_the_folder(anna: Visitor, tmp_path: Path
 
 
 @pytest.mark.parametrize("path", ["/api/upload?folder=videos&name=a.mp4", "/api/jobs/start"])
-def test_whoever_breaks_off_what_they_send_leaves_no_traceback_and_no_file(folder: Path, out: Path, path: str) -> None:
+def test_an_upload_that_breaks_off_leaves_no_traceback_and_no_file(folder: Path, out: Path, path: str) -> None:
     told: list[logging.LogRecord] = []
     listener = logging.Handler()
     listener.emit = told.append  # type: ignore[method-assign]
@@ -304,7 +304,7 @@ def working_folder(number: int) -> str:
 
 
 def run_step(page: Page, step: str, values: dict[str, str], opened: str = "") -> None:
-    """Fill in a form, run it, and open what it made."""
+    """Fill in a form, run it, and open its output."""
     page.goto(f"{page.url.partition('#')[0]}#/make?step={step}")
     form = page.locator(f"details[open]:has-text('{values.pop('title')}')")
     for name, value in values.items():

@@ -1,4 +1,5 @@
-"""A domain file is finished in the page, beside pictures; and what would let more be asked stands beside the video."""
+"""A user finishes a domain file in the page, beside pictures; the video's page lists facts that would allow more
+questions."""
 
 import json
 import re
@@ -22,7 +23,7 @@ from tests.studio.test_accessibility import serious_faults
 
 @pytest.fixture
 def review(generated: Callable[[str], Path], tmp_path: Path) -> Path:
-    """A review file with what is missing beside it, of which one annotation is called by a hostile name."""
+    """A review file with the file of missing facts beside it; one annotation has a hostile name."""
     made = generated("handyvqa").parent
     folder = tmp_path / "made"
     folder.mkdir()
@@ -44,7 +45,7 @@ def lines_of(visitor: Visitor) -> list[dict[str, object]]:
             return list(state["lines"])
 
 
-def test_the_proposals_are_the_drafts_and_what_is_kept_is_there_again(small_release: Path, out: Path) -> None:
+def test_the_proposals_equal_the_drafts_and_a_kept_draft_is_shown_again(small_release: Path, out: Path) -> None:
     graph = SceneGraph(small_release)
     words = survey_words(graph)
     with visiting(small_release, out=out) as visitor:
@@ -68,7 +69,7 @@ def test_the_proposals_are_the_drafts_and_what_is_kept_is_there_again(small_rele
 BROKEN = (["version: 2"], ["categories: ["], ["version: 1", "places: 3"], ["x" * 1000], ["a\u0000b"], ["&a [*a, *a]"])
 
 
-def test_what_is_no_domain_file_is_refused_and_leaves_the_kept_one(small_release: Path, out: Path) -> None:
+def test_a_text_that_is_no_domain_file_is_refused_and_the_kept_one_stays(small_release: Path, out: Path) -> None:
     with visiting(small_release, out=out) as visitor:
         kept = [str(line["text"]) for line in lines_of(visitor)]
         visitor.json("/api/draft/keep", {"lines": kept})
@@ -88,7 +89,7 @@ def test_without_a_release_there_is_nothing_to_propose(review: Path, out: Path) 
     assert (state["state"], "Fix" in state["problem"]) == ("failed", True)
 
 
-def test_what_is_missing_of_a_video_comes_the_most_useful_first(review: Path, small_release: Path, out: Path) -> None:
+def test_the_most_useful_missing_facts_of_a_video_come_first(review: Path, small_release: Path, out: Path) -> None:
     written = json.loads((review.parent / "missing.json").read_text())["annotations"]
     video_id = written[0]["video_id"]
     with visiting(review, out=out) as visitor:
@@ -128,7 +129,7 @@ def test_a_person_finishes_a_draft_beside_its_pictures(
 
 
 @pytest.mark.full
-def test_lines_stand_in_sections_that_say_what_they_are_for(small_kitchen: Path, out: Path, visited: Visited) -> None:
+def test_lines_are_in_sections_that_explain_their_purpose(small_kitchen: Path, out: Path, visited: Visited) -> None:
     text = draft_domain(survey_words(SceneGraph(small_kitchen)), small_kitchen.resolve().name)
     with visited(small_kitchen) as watched:
         page = watched.page
@@ -147,7 +148,7 @@ def test_lines_stand_in_sections_that_say_what_they_are_for(small_kitchen: Path,
 
 
 @pytest.mark.full
-def test_what_the_file_may_not_say_is_told_beside_it(small_release: Path, out: Path, visited: Visited) -> None:
+def test_an_error_of_the_file_is_shown_beside_its_line(small_release: Path, out: Path, visited: Visited) -> None:
     with visited(small_release) as watched:
         page = watched.page
         page.get_by_role("link", name="Words").click()

@@ -100,7 +100,7 @@ def test_a_first_decision_is_undone_and_done_again_by_keys(project: Project, ann
     assert first.masks["coffee_cup-1"].rle == second.masks["coffee_cup-1"].rle, "copied"
 
 
-def test_what_two_decided_is_shown_side_by_side_and_one_of_them_is_taken(project: Project, visited: Visited) -> None:
+def test_two_decisions_are_shown_side_by_side_and_one_of_them_is_taken(project: Project, visited: Visited) -> None:
     frame = min(project.video(VIDEO).asked_segments())
     with visited(project.folder) as watched:
         page = watched.page
@@ -149,7 +149,7 @@ def test_part_of_a_name_offers_the_categories_and_an_empty_keyframe_is_asked_abo
         expect(page.get_by_role("button", name="coffee cup", exact=True)).to_be_visible()
         page.keyboard.press("Escape")
         page.locator("h2").first.click()
-        for _ in range(2):  # a second Enter takes back what the first one asked
+        for _ in range(2):  # a second Enter takes back the first one's request
             page.keyboard.press("Enter")
         expect(page.get_by_role("dialog", name=question)).to_have_count(0)
         at_frame(page, frame)

@@ -27,7 +27,7 @@ def _uneven(count: int) -> list[int]:
     return [sum(steps[:number]) for number in range(count)]
 
 
-# A canvas is drawn before the browser paints next: what a person sees, the second callback finds drawn.
+# A canvas is drawn before the browser paints next: the second callback finds the picture that a person sees.
 READ = f"""async () => {{
   for (let turn = 0; turn < 2; turn += 1) await new Promise(requestAnimationFrame);
   const canvas = document.querySelector(".picture canvas");
@@ -67,7 +67,7 @@ def test_every_frame_shown_is_the_frame_asked_for(
         assert not stills, "the copy shows every frame"
 
 
-def test_playing_goes_on_in_order_and_stops_on_a_frame(visited: Visited, tmp_path: Path) -> None:
+def test_playing_continues_in_order_and_stops_on_a_frame(visited: Visited, tmp_path: Path) -> None:
     with visited(painted_release(tmp_path / "release", FRAMES)) as watched:
         page = watched.page
         page.get_by_role("link", name="clip").click()
@@ -92,7 +92,7 @@ def explored(visited: Visited, small_release: Path) -> Iterator[Watched]:
         assert not watched.console
 
 
-def test_what_the_graph_says_at_a_second_is_read_in_words(explored: Watched) -> None:
+def test_the_facts_of_the_graph_at_a_second_are_read_in_words(explored: Watched) -> None:
     page = explored.page
     page.get_by_label("second").fill("0.5")
     page.get_by_role("button", name="go", exact=True).click()
@@ -131,7 +131,7 @@ def test_without_a_video_the_search_names_frames(tmp_path: Path, out: Path) -> N
     assert (bool(result["rows"]), result["seconds"]) == (True, {})
 
 
-def test_a_models_answer_stands_beside_the_reference(
+def test_a_models_answer_is_beside_the_reference(
     asked_data: Path, small_kitchen: Path, tmp_path: Path, visited: Visited
 ) -> None:
     runs = tmp_path / "runs"
@@ -208,7 +208,7 @@ def test_a_release_of_185_full_videos_opens_without_reading_them(visited: Visite
         expect(page.get_by_text("Fix")).to_be_visible()
 
 
-def test_the_cache_of_copies_is_bounded_and_the_release_is_left_alone(
+def test_the_cache_of_copies_is_bounded_and_the_release_is_unchanged(
     small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(footage, "CACHE_BYTES", 1)

@@ -44,7 +44,7 @@ def test_a_still_is_asked_for_again_and_sent_only_where_the_video_changed(anna: 
     assert changed["etag"] != headers["etag"]
 
 
-def test_a_video_that_is_replaced_gets_a_copy_of_its_own(anna: Visitor, release: Path) -> None:
+def test_a_replaced_video_gets_a_new_copy(anna: Visitor, release: Path) -> None:
     version, copy = anna.with_copies("clip")["version"], anna.answer(PROXY)[1]
     render(release / "clip" / "video.mp4", 40, size=(320, 240))
     assert anna.answer(PROXY)[0] == 404

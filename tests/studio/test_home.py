@@ -1,4 +1,4 @@
-"""The home page: how far each video is, its picture, and what is open."""
+"""The home page: the progress of each video, its picture, and its open work."""
 
 import io
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_a_card_says_how_far_a_video_is_as_its_files_change(small_kitchen: Path,
     assert (seen["next"], seen["doubtful"]) == ("export", 0)
 
 
-def test_a_file_that_cannot_be_read_costs_its_card_alone(project: Project, small_release: Path, out: Path) -> None:
+def test_an_unreadable_file_costs_only_its_card(project: Project, small_release: Path, out: Path) -> None:
     project.video(VIDEO).file(AcceptedFile).write_text("{")
     with visiting(project.folder, small_release, out=out) as anna:
         broken, *others = anna.json("/api/home")["cards"]

@@ -69,7 +69,9 @@ def test_a_sample_is_in_proportion_and_grows(data: Path) -> None:
     assert all(abs(sampled[label] - 20 * count / len(examples)) < 2.5 for label, count in everywhere.items())
 
 
-def test_what_is_scored_together_is_sampled_together(generated: Callable[[str], Path], tmp_path: Path) -> None:
+def test_examples_that_are_scored_together_are_sampled_together(
+    generated: Callable[[str], Path], tmp_path: Path
+) -> None:
     build(generated("vista"), tmp_path / "data", benchmark="vista", cache=False)
     task, pair = get_task("vista", "all"), list(read_frozen(tmp_path / "data" / "frozen" / "all.jsonl", "vista"))
     examples = [
@@ -87,7 +89,7 @@ def test_what_is_scored_together_is_sampled_together(generated: Callable[[str], 
 
 
 class WithoutTruth(ExampleSet):
-    """Examples of which all is gone but what a model may see, and the frames."""
+    """Examples stripped to the parts that a model may see, and the frames."""
 
     def __init__(self, whole: ExampleSet) -> None:
         self.whole = whole
@@ -107,7 +109,7 @@ class WithoutTruth(ExampleSet):
         return self.whole.media_times(index)
 
 
-def test_what_the_page_gets_depends_on_nothing_that_a_model_may_not_see(data: Path, out: Path) -> None:
+def test_the_page_depends_on_nothing_hidden_from_models(data: Path, out: Path) -> None:
     answering = AnswerRoutes(open_workspace([data], person="anna", out=out))
     drawn = answering._questions_of(3)
     assert {question.task.name for question in drawn} == set(TASKS)
@@ -138,7 +140,7 @@ def references(data: Path) -> dict[str, Any]:
 
 
 @pytest.mark.full
-def test_answers_of_a_person_are_a_run_that_goes_on(data: Path, references: dict[str, Any], out: Path) -> None:
+def test_a_persons_answers_are_a_run_that_can_be_continued(data: Path, references: dict[str, Any], out: Path) -> None:
     def begun() -> Iterator[tuple[Visitor, dict[str, Any]]]:
         with visiting(data, out=out) as visitor:
             yield visitor, visitor.json("/api/people/next", {"number": 2})
@@ -179,7 +181,7 @@ NO_ANSWERS: dict[str, tuple[object, ...]] = {
 }
 
 
-def test_what_is_no_answer_is_not_logged(data: Path, out: Path) -> None:
+def test_a_body_that_is_no_answer_is_not_logged(data: Path, out: Path) -> None:
     with visiting(data, out=out) as visitor:
         body = {"number": 2, "question": first_of(data, out, "activity"), "answer": "A", "seconds": 1.0}
         for name, value in ((name, value) for name, values in NO_ANSWERS.items() for value in values):
@@ -188,7 +190,7 @@ def test_what_is_no_answer_is_not_logged(data: Path, out: Path) -> None:
 
 
 def first_of(data: Path, out: Path, task: str) -> str:
-    """What the page calls a question of a task."""
+    """The page's name for a question of a task."""
     drawn = AnswerRoutes(open_workspace([data], person="anna", out=out))._questions_of(2)
     return next(question.token for question in drawn if question.task.name == task)
 
@@ -331,7 +333,7 @@ def drag(page: Page) -> None:
 
 
 @pytest.mark.full
-def test_a_person_stands_in_the_report_beside_models(chromium: Browser, data: Path, tmp_path: Path, out: Path) -> None:
+def test_the_report_lists_a_person_beside_models(chromium: Browser, data: Path, tmp_path: Path, out: Path) -> None:
     with chromium.new_context(viewport={"width": 1280, "height": 860}) as context:
         watched = Watched(context.new_page())
         page = watched.page
@@ -367,7 +369,7 @@ def test_a_person_stands_in_the_report_beside_models(chromium: Browser, data: Pa
 
 
 def answer_shown(page: Page, heading: str) -> None:
-    """Answer the question on the page, whatever it takes."""
+    """Answer the question on the page, in any number of steps."""
     expect(page.get_by_role("heading", name=heading)).to_be_visible()
     expect(page.get_by_role("status")).to_have_text(heading.replace("Q", "q"))
     if page.get_by_role("group", name="answers").is_visible():

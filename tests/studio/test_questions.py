@@ -22,7 +22,7 @@ HOSTILE = "<img src=x onerror=alert(1)> {{7*7}}"
 
 @pytest.fixture
 def review(generated: Callable[[str], Path], tmp_path: Path) -> Path:
-    """A review file that nobody has looked at, with the items file beside it."""
+    """A review file without verdicts, with the items file beside it."""
     made = generated("handyvqa").parent
     for name in ("review.jsonl", "handyvqa.items.jsonl"):
         shutil.copy(made / name, tmp_path / name)
@@ -68,7 +68,7 @@ CHANGED: tuple[dict[str, object], ...] = (
 )
 
 
-def test_what_is_no_verdict_changes_nothing(review: Path, out: Path) -> None:
+def test_a_body_that_is_no_verdict_changes_nothing(review: Path, out: Path) -> None:
     before = review.read_bytes()
     with visiting(review, out=out) as visitor:
         item = visitor.json("/api/review")["items"][0]
@@ -116,7 +116,7 @@ def test_items_of_an_unknown_family_are_shown_without_a_moment(review: Path, out
 
 
 @pytest.mark.full
-def test_a_review_that_is_killed_goes_on_where_it_was(
+def test_a_killed_review_continues_where_it_was(
     chromium: Browser, review: Path, small_kitchen: Path, out: Path
 ) -> None:
     rows = list(read_review(review).values())

@@ -1,4 +1,4 @@
-"""How much work is a real clip? A scripted person draws its masks by mouse and keys; the truth stands in for eyes.
+"""How much work is a real clip? A scripted person draws its masks by mouse and keys; the truth replaces the eyes.
 
 Actions are presses of keys, clicks and drags.
 """
@@ -79,7 +79,7 @@ def at_rest(page: Page) -> None:
 
 
 def drawn(video: VideoFiles, frame: int) -> dict[str, Mask]:
-    """What the person sees: the masks of their draft, by the object's id."""
+    """The masks of the person's draft as the page shows them, by the object's id."""
     for path in video.folder.glob("draft-*.json"):
         for keyframe in msgspec.json.decode(path.read_bytes())["decisions"]["keyframes"]:
             if keyframe["frame"] == frame:
@@ -140,7 +140,7 @@ SHORT = {
 
 
 def correct(person: Person, video: VideoFiles, frame: int, name: str, truth: Mask, *, is_chosen: bool) -> None:
-    """Strokes over what is most wrong."""
+    """Strokes over the largest error."""
     page = person.page
     for number in range(MOST_CORRECTIONS):
         mask = drawn(video, frame)[name]

@@ -110,7 +110,7 @@ def test_the_panel_beside_the_picture_follows_where_one_stays(page: Page) -> Non
 
 
 @pytest.mark.full
-def test_a_small_copy_is_served_of_a_large_video_alone(release: Path, out: Path, small_release: Path) -> None:
+def test_only_a_large_video_is_served_as_a_small_copy(release: Path, out: Path, small_release: Path) -> None:
     for root, name, has_small in ((release, "clip", True), (small_release, "v0", False)):
         with visiting(root, out=out) as visitor:
             assert visitor.with_copies(name)["has_small"] is has_small

@@ -1,4 +1,4 @@
-"""Who may ask the studio, and what it says of itself."""
+"""The clients that the studio answers, and the information that it gives about itself."""
 
 import errno
 import hashlib
@@ -109,7 +109,7 @@ def test_an_address_of_nothing_is_refused_in_words_and_ends_nothing(visitor: Vis
     assert visitor.json("/api/studio")["person"] == "anna"
 
 
-def test_the_server_listens_on_this_machine_alone(small_release: Path, out: Path) -> None:
+def test_the_server_listens_only_on_this_machine(small_release: Path, out: Path) -> None:
     with studio_server(open_workspace([small_release], person="anna", out=out)) as server:
         assert server.address.startswith("http://127.0.0.1:")
 
@@ -140,7 +140,7 @@ def test_nothing_but_http_is_let_in(out: Path) -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    with start_blocking_portal() as portal:  # in a thread of its own: Playwright's loop may run in this one
+    with start_blocking_portal() as portal:  # in a separate thread: Playwright's loop may run in this one
         portal.call(OwnGuard(app, token="t", port=1), {"type": "websocket"}, receive, send)
     assert [message["type"] for message in sent] == ["websocket.close"]
 
@@ -158,7 +158,7 @@ class Failing(Routes):
         raise RecursionError
 
 
-def test_what_the_system_refuses_reaches_the_page_in_words(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_system_reaches_the_page_in_words(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "RatingRoutes", Failing)
     with studio_at(Workspace("anna", out)) as address:
         full, deep = (Visitor(address).answer(path, {}) for path in ("/api/full", "/api/deep"))
@@ -190,7 +190,7 @@ def test_a_folder_that_holds_nothing_to_open_is_refused_with_the_remedy(tmp_path
         open_workspace([tmp_path], person="anna", out=out)
 
 
-def test_what_was_not_written_here_is_what_its_makers_published() -> None:
+def test_foreign_files_equal_their_makers_published_ones() -> None:
     package = STATIC.parents[1]
     for name, facts in json.loads((package.parent / "scripts" / "vendor.json").read_text()).items():
         assert hashlib.sha256((package / name).read_bytes()).hexdigest() == facts["sha256"], name

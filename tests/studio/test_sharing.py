@@ -1,4 +1,4 @@
-"""What a study's server keeps from strangers and from participants, on this machine and behind a proxy with TLS."""
+"""A study's server hides data from strangers and participants, on this machine and behind a proxy with TLS."""
 
 import json
 import shutil
@@ -55,7 +55,7 @@ def people(request: pytest.FixtureRequest, study: Path, asked_data: Path) -> Ite
 
 
 @pytest.mark.full
-def test_nobody_gets_anything_without_a_token_of_the_study(people: list[Participant]) -> None:
+def test_a_request_without_a_token_of_the_study_gets_nothing(people: list[Participant]) -> None:
     anna, ben = people
     name = anna.cookie.partition("=")[0]
     assert all(anna.answer(path)[0] == 200 for path in OWN)
@@ -205,7 +205,7 @@ def test_every_answer_forbids_foreign_scripts_and_frames(people: list[Participan
 
 
 @pytest.mark.full
-def test_what_is_no_answer_is_refused_in_words_and_not_kept(people: list[Participant], study: Path) -> None:
+def test_a_body_that_is_no_answer_is_refused_in_words_and_not_kept(people: list[Participant], study: Path) -> None:
     anna, _ = people
     asked = anna.state()
     right = answer_body(asked, "A", 1.0)
@@ -276,7 +276,7 @@ def test_a_study_that_is_served_already_is_not_served_again(study: Path, asked_d
         pass
 
 
-def test_a_study_is_served_by_itself_and_at_its_own_port(study: Path, asked_data: Path, tmp_path: Path) -> None:
+def test_a_study_has_a_separate_server_and_port(study: Path, asked_data: Path, tmp_path: Path) -> None:
     invited(study, asked_data, "anna", tasks=["activity"])
     for more in ([str(asked_data)], ["--folder", str(tmp_path)], ["--by", "anna"], ["--port", "9"]):
         shown = CliRunner().invoke(cli.app, ["studio", str(study), "--no-browser", *more])

@@ -1,4 +1,4 @@
-"""People are invited to a study, answer it, and stand beside models."""
+"""People are invited to a study, answer it, and appear beside models."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def examples(questions: list[StudyQuestion]) -> set[str]:
     return {question.example for question in questions}
 
 
-def test_a_study_holds_tokens_as_hashes_alone_and_is_its_makers_to_read(study: Path, asked_data: Path) -> None:
+def test_a_study_keeps_only_hashes_of_tokens_and_only_its_maker_reads_it(study: Path, asked_data: Path) -> None:
     links = invited(study, asked_data, "anna", "ben")
     tokens = [link.partition("?token=")[2] for link in links.values()]
     assert len(set(tokens)) == 2
@@ -52,7 +52,7 @@ def test_a_study_holds_tokens_as_hashes_alone_and_is_its_makers_to_read(study: P
     assert stat.S_IMODE((study / "study.json").stat().st_mode) == 0o600
 
 
-def test_people_share_some_questions_and_have_others_alone(study: Path, asked_data: Path) -> None:
+def test_people_share_some_questions_and_answer_others_by_themselves(study: Path, asked_data: Path) -> None:
     invited(study, asked_data, "anna", "ben", "cleo", items=5, overlap=2)
     shares = [examples(questions_of(study, name, "item")) for name in ("anna", "ben", "cleo")]
     counts = Counter(example for share in shares for example in share)
@@ -60,7 +60,7 @@ def test_people_share_some_questions_and_have_others_alone(study: Path, asked_da
     assert all(len(share) == 15 for share in shares)
 
 
-def test_each_has_an_order_of_their_own_that_stays(study: Path, asked_data: Path, tmp_path: Path) -> None:
+def test_each_person_has_a_separate_order_that_stays(study: Path, asked_data: Path, tmp_path: Path) -> None:
     for folder in (study, tmp_path / "again"):
         invited(folder, asked_data, "anna", "ben", items=6, overlap=6)
     anna, ben = (people.questions for people in read_study(study).participants)
@@ -97,7 +97,7 @@ def test_a_task_begins_with_practice_and_has_checks_among_what_counts(study: Pat
         assert all(at - firsts[example] > 6 for at, example in repeats)
 
 
-def test_who_is_invited_again_goes_on_with_a_new_link_and_others_can_join(study: Path, asked_data: Path) -> None:
+def test_a_person_invited_again_continues_with_a_new_link_and_others_can_join(study: Path, asked_data: Path) -> None:
     first = invited(study, asked_data, "anna", items=4, overlap=2)
     before = read_study(study).participants[0].questions
     sessions = ParticipantSessions(study)
@@ -153,7 +153,7 @@ def test_an_address_without_tls_or_with_a_path_is_refused(url: str) -> None:
 
 
 @pytest.mark.full
-def test_a_participant_practises_then_answers_and_goes_on_after_a_restart(study: Path, asked_data: Path) -> None:
+def test_a_participant_practises_then_answers_and_continues_after_a_restart(study: Path, asked_data: Path) -> None:
     links = invited(study, asked_data, "anna", items=ITEMS, overlap=ITEMS)
     with study_at(study):
         anna = Participant(links["anna"])
@@ -197,7 +197,7 @@ def test_the_right_answer_is_shown_after_practice_and_in_no_other_response(study
     assert all(feedback["boxes"] and feedback["rows"] for feedback in shown[:2])
 
 
-def test_what_a_participant_gets_names_no_example_no_file_and_no_other_person(study: Path, asked_data: Path) -> None:
+def test_the_page_of_a_participant_names_no_example_no_file_and_no_other_person(study: Path, asked_data: Path) -> None:
     links = invited(study, asked_data, "anna", "ben")
     with study_at(study):
         states = Participant(links["anna"]).answer_all()
@@ -259,7 +259,7 @@ def test_an_answer_that_a_kill_kept_out_of_its_run_enters_it_later(study: Path, 
     assert score(samples.parent).results.coverage.scored == len(items)
 
 
-def test_a_damaged_line_costs_its_question_alone(
+def test_a_damaged_line_costs_only_its_question(
     study: Path, asked_data: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     links = invited(study, asked_data, "anna", tasks=["activity"])
@@ -313,7 +313,7 @@ def test_agreement_and_the_report_put_people_beside_models(study: Path, asked_da
     assert studies_of([study / "anna" / "barista" / "activity", study]) == [study.resolve()]
 
 
-def test_of_one_person_alone_agreement_says_how_far_they_are(study: Path, asked_data: Path) -> None:
+def test_agreement_of_only_one_person_gives_their_progress(study: Path, asked_data: Path) -> None:
     links = invited(study, asked_data, "anna", tasks=["activity"])
     with study_at(study):
         Participant(links["anna"]).answer_all()
@@ -351,7 +351,7 @@ def test_invite_prints_a_link_a_person(study: Path, asked_data: Path) -> None:
 
 
 def test_a_task_that_shows_reasons_in_practice_reads_any_answer(asked_data: Path) -> None:
-    """Whatever a task explains, it explains of a skipped answer too."""
+    """A task's explanations also explain a skipped answer."""
     from barista_bench.studio.participants import feedback
     from barista_bench.studio.people import AnswerRoutes
     from barista_bench.studio.workspace import open_workspace

@@ -1,4 +1,4 @@
-"""A participant's page, as somebody with a link goes through it."""
+"""A participant's page, used by a person with a link."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ def study(tmp_path: Path) -> Path:
 
 
 def answer_shown(page: Page) -> None:
-    """Answer the question on the page, whatever it takes."""
+    """Answer the question on the page, in any number of steps."""
     if page.get_by_role("group", name="answers").is_visible():
         named = page.get_by_text("Choose the answer “")
         choice = (named.inner_text().split("“")[1].rstrip("”.")) if named.count() else "A"

@@ -1,4 +1,4 @@
-"""What a person is told of a prompt that is written for models."""
+"""A prompt that is written for models, reworded for a person."""
 
 import pytest
 
@@ -20,5 +20,5 @@ from barista_bench.studio.told import told_to_people
         ('Find this: "a [red] {cup}"', 'Find this: "a [red] {cup}"'),
     ],
 )
-def test_people_are_told_what_is_asked_and_not_how_a_model_writes_it_down(prompt: str, told: str) -> None:
+def test_people_read_the_question_and_not_the_answer_format_of_models(prompt: str, told: str) -> None:
     assert told_to_people(prompt) == told

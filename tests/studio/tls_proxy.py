@@ -1,4 +1,4 @@
-"""A reverse proxy as a study stands behind: it adds TLS, and forwards the rest byte by byte."""
+"""A reverse proxy before a study: it adds TLS, and forwards the rest byte by byte."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Tasks and answers made at random, and what the metric is given of them, found by trying all assignments.
+"""Random tasks and answers, and the input of the metric, found by trying all assignments.
 
 Nothing here is shared with the package but the metric, which has a slow transcription in its own tests.
 """
@@ -33,7 +33,7 @@ class TrueObject:
 
 @dataclass
 class SaidObject:
-    """What a model says of one object; `broken` stands among its intervals, `broken_boxes` beside its boxes."""
+    """A model's answer about one object; `broken` is among its intervals, `broken_boxes` beside its boxes."""
 
     name: str
     kind: str
@@ -249,7 +249,7 @@ def task_of(reference: list[TrueObject], kind: str, shown: set[int]) -> dict[str
 def best_answers(
     said: list[SaidObject] | None, reference: list[TrueObject], shown: set[int], viou: str
 ) -> list[list[dict[str, Any]] | None]:
-    """What the metric is given by each best assignment: most objects recognised, then most overlap."""
+    """The metric's input for each best assignment: most objects recognised, then most overlap."""
     if said is None:
         return [None]
     grid = shown.union(*(counted_boxes(item, shown) for item in reference))

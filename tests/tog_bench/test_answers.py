@@ -58,7 +58,7 @@ def test_names_are_read_from_text_lists_and_objects(given: object, names: list[s
     assert list(objects({"explicit_object": given, "implicit_object": []})) == names
 
 
-def test_a_name_counts_once_and_what_is_no_name_is_counted_as_dropped() -> None:
+def test_a_name_counts_once_and_an_entry_without_a_name_counts_as_dropped() -> None:
     parsed = read({"explicit_object": ["sink", "Sink", 5], "implicit_object": ["SINK", "tap"]})
     assert [item["name"] for item in parsed.value["objects"]] == ["sink", "tap"]
     assert parsed.dropped == 3
@@ -130,7 +130,7 @@ def test_an_interval_is_read_out_of_a_text_of_bounded_length(length: int, interv
 
 
 @pytest.mark.parametrize("broken", [[8, 4], "soon", {"start": 1}, ["x", 2], [[1, 2], [5, 4]], 3, float("inf")])
-def test_a_broken_interval_spoils_those_of_its_object_alone_and_is_told(broken: object) -> None:
+def test_a_broken_interval_spoils_only_the_intervals_of_its_object_and_is_reported(broken: object) -> None:
     given = [
         {"object": "sink", "start": 0, "end": 1},
         {"object": "sink", "interval": broken},
@@ -211,7 +211,7 @@ def test_entries_of_objects_that_were_not_named_are_dropped() -> None:
     assert read(given).dropped == 1
 
 
-def test_the_last_object_with_the_fields_counts_whatever_stands_around_it() -> None:
+def test_the_last_object_with_the_fields_counts_with_any_text_around_it() -> None:
     text = (
         f"<think>{json.dumps(named(explicit_object=['a']))}</think> Like {json.dumps({'explicit_object': ['b']})}, but"
     )
@@ -260,7 +260,7 @@ def test_every_shape_that_the_schema_allows_is_read_without_loss() -> None:
         jsonschema.validate({**answer, "note": "x"}, schema)
 
 
-def test_what_an_answer_holds_is_bounded() -> None:
+def test_the_size_of_an_answer_is_bounded() -> None:
     answer = {
         "explicit_object": [f"thing {n} {'x' * 500}" for n in range(1000)] + ["sink"],
         "implicit_object": "y" * 10_000,

@@ -1,4 +1,4 @@
-"""From a release and its videos to examples: frames, times, reference in pixels, and what is skipped."""
+"""From a release and its videos to examples: frames, times, reference in pixels, and skipped entries."""
 
 import json
 import shutil
@@ -57,7 +57,7 @@ def test_boxes_are_scaled_to_the_video_as_it_lies_there(write: Write, rooms: Pat
     assert (example.evidence["annotated_width"], example.evidence["annotated_height"]) == (192, 128)
 
 
-def test_metadata_tell_kind_number_of_objects_and_what_no_frame_shows(write: Write, rooms: Path) -> None:
+def test_metadata_give_kind_number_of_objects_and_objects_on_no_frame(write: Write, rooms: Path) -> None:
     lamp, sink, tap = examples(write(content()), rooms)
     assert (lamp.metadata["kind"], lamp.metadata["objects"], lamp.metadata["unseen_objects"]) == ("explicit", "1", 1)
     assert (sink.metadata["objects"], sink.metadata["unseen_objects"]) == ("2", 0)
@@ -165,7 +165,7 @@ def test_overlays_put_boxes_on_the_frames_of_their_times(write: Write, rooms: Pa
     assert TASK.image_captions(sink) == ("frame 1, 0.0 s", "frame 2, 4.0 s", "frame 3, 8.0 s", "frame 4, 12.0 s")
 
 
-def test_the_prior_knows_other_videos_alone(write: Write, rooms: Path) -> None:
+def test_the_prior_knows_only_other_videos(write: Write, rooms: Path) -> None:
     lamp, sink, tap = examples(write(content()), rooms)
     answer = json.loads(TASK.prior_answer(lamp, [sink, tap], BoxFormat()))
     assert answer["explicit_object"] == ["faucet"]

@@ -1,4 +1,4 @@
-"""Figures by several options lie side by side in a run folder, and whoever reads one writes nothing into it."""
+"""A run folder keeps scores by several options side by side, and reading one set writes nothing."""
 
 import logging
 import shutil
@@ -30,7 +30,7 @@ def made(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def runs(made: Path, tmp_path: Path) -> Path:
-    """Both are scored by equal names alone."""
+    """Both are scored only by equal names."""
     shutil.copytree(made, tmp_path / "runs")
     for model in ("oracle", "chance"):
         score(tmp_path / "runs" / model, options=EXACT)

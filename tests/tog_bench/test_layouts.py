@@ -97,7 +97,7 @@ def test_the_annotations_that_the_documentation_shows_are_read(write: Write) -> 
     assert [item.kind for item in release.tasks[0].task.objects] == ["implicit", "explicit"]
 
 
-def test_the_function_that_the_documentation_shows_converts_what_it_says(
+def test_the_function_in_the_documentation_converts_the_layout_that_it_names(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lamp = {"name": "lamp", "spans": [{"start": 30, "end": 90}], "tube": {"60": [0.5, 0.5, 0.25, 0.5]}}
@@ -121,7 +121,7 @@ def test_the_answer_that_the_documentation_shows_is_read_without_loss() -> None:
     assert faucet["boxes"][0]["box"] == pytest.approx([410, 220, 530, 341], abs=1)
 
 
-def test_the_options_and_defaults_that_the_documentation_lists_are_those_of_the_task() -> None:
+def test_the_task_has_the_options_and_defaults_that_the_documentation_lists() -> None:
     section = DOCS.partition("## How it is scored")[2]
     listed = dict(re.findall(r"^\| `(\w+)` \| `?([^`|]+?)`? \|", section, re.MULTILINE))
     assert listed == {name: str(option.default) for name, option in TSTVG.options.items()}

@@ -61,7 +61,7 @@ def test_the_levels_are_the_mean_of_the_aggregate_over_runs() -> None:
                 assert cell == pytest.approx(sum(r[column] for r in results) / len(results))  # type: ignore[arg-type, misc]
 
 
-def test_groups_are_those_of_the_aggregate() -> None:
+def test_groups_equal_the_groups_of_the_aggregate() -> None:
     result: Any = EXACT.aggregate(samples_of(3))
     kinds, counts, durations = (result[f"by_{name}"] for name in ("kind", "number_of_objects", "duration"))
     by_title = tables()
@@ -79,7 +79,7 @@ def test_groups_are_those_of_the_aggregate() -> None:
     assert points == pytest.approx({group: durations[group]["T-Acc"] for group in points})
 
 
-def test_the_set_is_counted_once_whatever_the_number_of_models_and_runs() -> None:
+def test_the_set_is_counted_once_for_any_number_of_models_and_runs() -> None:
     by_title = tables()
     assert sum(int(str(row[-1])) for row in by_title["Figure 3"].values) == 60
     assert sum(by_title["Figure 4"].series["videos"].values()) == 4
@@ -108,7 +108,7 @@ def test_the_sweep_shows_what_other_thresholds_recognise(encoder: str) -> None:
     assert "Recognition by the threshold of similarity" not in tables(), "exact names have no threshold"
 
 
-def test_a_set_by_itself_is_counted_and_each_scene_has_its_key_objects() -> None:
+def test_a_set_without_runs_is_counted_and_each_scene_has_its_key_objects() -> None:
     rng = random.Random(0)
     examples = [made.made_example(made.random_truth(rng), number=number) for number in range(6)]
     for number, example in enumerate(examples):

@@ -34,19 +34,19 @@ def test_names_are_compared_without_case_article_punctuation_and_number(name: st
     assert plain_name(name) == plain
 
 
-def test_exact_matching_takes_the_category_alone() -> None:
+def test_exact_matching_takes_only_the_category() -> None:
     true = [("trash can", "bin"), ("sofa",)]
     similarities = Recogniser("exact").similarities(["Trash can", "bin", "couch"], true)
     assert similarities.tolist() == [[1, 0], [0, 0], [0, 0]]
 
 
-def test_synonyms_are_those_of_the_annotation_and_of_the_packaged_list() -> None:
+def test_synonyms_come_from_the_annotation_and_the_packaged_list() -> None:
     true = [("trash can", "dust basket"), ("sofa",)]
     similarities = Recogniser("synonyms").similarities(["dust-basket", "couch", "garbage bin", "lamp"], true)
     assert similarities.tolist() == [[1, 0], [0, 1], [1, 0], [0, 0]]
 
 
-def test_no_name_stands_in_two_groups_of_synonyms() -> None:
+def test_no_name_is_in_two_groups_of_synonyms() -> None:
     names = [name for group in synonym_groups() for name in group]
     assert sorted(names) == sorted(set(names))
     assert all(len(group) > 1 for group in synonym_groups())

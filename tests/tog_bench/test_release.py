@@ -1,4 +1,4 @@
-"""Annotations in our format: the schema, the reader, and what each mistake costs."""
+"""Annotations in our format: the schema, the reader, and the cost of each mistake."""
 
 import copy
 import json
@@ -55,7 +55,7 @@ def test_a_file_that_keeps_to_the_schema_is_read_without_a_problem(write: Write)
     assert release.tasks[1].task.objects[1].synonyms == ["tap"]
 
 
-def test_files_of_a_folder_are_read_together_and_one_file_alone(write: Write, tmp_path: Path) -> None:
+def test_the_reader_takes_all_files_of_a_folder_or_one_file(write: Write, tmp_path: Path) -> None:
     folder = write(content())
     other = content()
     other["tasks"] = [{**other["tasks"][0], "id": "b/9"}]
@@ -100,7 +100,7 @@ def test_a_mistake_in_a_task_costs_that_task_and_is_named(
     assert problem.remedy
 
 
-def test_what_the_schema_can_say_it_says_too() -> None:
+def test_the_schema_checks_every_rule_that_a_schema_can_state() -> None:
     for path, value, where in WRONG:
         if ": " in where:
             with pytest.raises(jsonschema.ValidationError):
@@ -192,7 +192,7 @@ def test_a_bad_value_anywhere_loses_only_its_record(tmp_path: Path, junk: object
             assert all(item.boxes for placed in release.tasks for item in placed.task.objects)
 
 
-def test_what_is_said_of_a_file_does_not_grow_with_it(write: Write) -> None:
+def test_messages_about_a_file_do_not_grow_with_it(write: Write) -> None:
     problems = open_release(write(changed("version", to=int("9" * 4000)))).problems
     assert problems
     assert all(len(str(problem)) < 1000 for problem in problems)

@@ -47,7 +47,7 @@ def metrics_of(
 
 @pytest.mark.full
 @pytest.mark.parametrize(("task", "viou"), [(EXACT, "reference"), (UNION, "union")])
-def test_every_metric_is_that_of_the_metric_by_a_best_assignment(task: TSTVG, viou: str) -> None:
+def test_every_figure_equals_the_metric_of_a_best_assignment(task: TSTVG, viou: str) -> None:
     rng = random.Random(5)
     samples, answers, references = [], [], []
     for number in range(500):
@@ -60,7 +60,7 @@ def test_every_metric_is_that_of_the_metric_by_a_best_assignment(task: TSTVG, vi
         assert (samples[-1].prediction is None) == (said is None)
         references.append(made.task_of(reference, kind, SHOWN))
         metrics = {**task.aggregate(samples[-1:]), **task.score(example, samples[-1].prediction)}
-        # Assignments may be equally good; the figures must be those of one of them.
+        # Assignments may be equally good; the figures must belong to one of them.
         fitting = [
             answer
             for answer in made.best_answers(said, reference, SHOWN, viou)
@@ -93,7 +93,7 @@ def is_close(metrics: dict[str, Any], wanted: dict[str, Any]) -> bool:
     ],
     ids=["commas", "alike", "as many as a task may have"],
 )
-def test_the_oracle_can_say_whatever_annotations_may_hold(names: list[str]) -> None:
+def test_the_oracle_can_answer_all_valid_annotations(names: list[str]) -> None:
     reference = [
         TrueObject(name, "explicit", [(4 * (n % 9), 40)], {4 * (n % 9): (n, n, n + 9, n + 9)})
         for n, name in enumerate(names)
@@ -113,14 +113,14 @@ def test_one_misidentified_object_makes_a_task_zero_under_strict() -> None:
     assert {value for name, value in whole.items() if name.startswith("ST-")} == {1.0}
 
 
-def test_an_object_counts_under_whichever_of_the_two_fields_it_is_named() -> None:
+def test_an_object_counts_under_either_of_the_two_fields_for_its_name() -> None:
     reference = [cup("explicit"), sink("implicit")]
     said = [said_as(item) for item in reference]
     said[0].kind, said[1].kind = "implicit", "explicit"
     assert metrics_of(EXACT, reference, said)["T-Acc"] == 1
 
 
-def test_no_answer_and_an_answer_without_objects_score_zero_and_only_one_of_them_failed() -> None:
+def test_no_answer_and_an_answer_without_objects_score_zero_and_only_the_first_failed() -> None:
     example = made_example([cup()])
     empty = parsed(EXACT, '{"explicit_object": [], "implicit_object": []}', example)
     assert empty is not None
@@ -209,7 +209,7 @@ def test_metrics_lie_between_0_and_1_and_stricter_ones_are_never_higher(
     assert metrics["T-Acc"] <= metrics["O-Acc"]
 
 
-def test_boxes_that_differ_by_rounding_alone_are_equal() -> None:
+def test_boxes_that_differ_only_by_rounding_are_equal() -> None:
     rng = random.Random(0)
     for _ in range(1000):
         x, y = rng.uniform(0, 600), rng.uniform(0, 300)

@@ -9,7 +9,7 @@ from tests.conftest import MadeOnce
 
 @pytest.fixture(scope="session")
 def release(small_release: Path, made_once: MadeOnce) -> Path:
-    """The small release, in which all videos show the same, with bytes of its own for each: MP4's box of nothing."""
+    """The small release, whose videos all show the same, with different bytes for each: MP4's box of nothing."""
 
     def make(root: Path) -> None:
         shutil.copytree(small_release, root)

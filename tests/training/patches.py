@@ -1,4 +1,4 @@
-"""A release whose answers stand only in the picture: a patch's colour says its relation, or in which corner its box is.
+"""A release with answers only in the picture: a patch's colour tells its relation, or the corner of its box.
 
 All else that a question holds is the same on every frame, so that no answer can be read out of the text.
 """
@@ -34,7 +34,7 @@ FRAMES = STEP * len(COLOURS) * len(CORNERS)
 def write_patches(root: Path, *, colour_says: Literal["relation", "box"], videos: int = 16, seed: int = 0) -> Path:
     """Half of the videos are for training, which `split.json` beside `root` says.
 
-    Each shows every colour four times: in every corner, or always in the corner of its own.
+    Each shows every colour four times: in every corner, or always in the corner of that colour.
     """
     rng = random.Random(seed)
     names = [f"patches_{number:02d}" for number in range(videos)]
@@ -93,8 +93,8 @@ def _write_video(path: Path, scenes: list[tuple[str, tuple[int, int]]], rng: ran
 def make_trainable_model(folder: Path, chats: Path) -> Path:
     """A tiny LLaVA with random weights and a vocabulary of exported chats, which stops at the end of a turn.
 
-    A token is a number or what often stands between two numbers, across words: a chat is a hundred tokens, not a
-    thousand, and which numbers belong to what is learned within minutes.
+    A token is a number or a frequent text between two numbers, across words: a chat is a hundred tokens, not a
+    thousand, and a model learns within minutes which numbers belong to which input.
     """
     rows = pq.read_table(chats / PARQUET, columns=["prompt", "completion"]).to_pylist()
     turns = (turn for row in rows for turn in (*row["prompt"], *row["completion"]))

@@ -1,4 +1,4 @@
-"""What is exported can be read back by the libraries that it is for, and says what the dataset and the release say."""
+"""The target libraries can read an export back, and it agrees with the dataset and the release."""
 
 import json
 import shutil
@@ -178,6 +178,6 @@ def test_masks_of_another_video_are_refused(built: Path, release: Path, tmp_path
         {"form": "chat", "box_format": BoxFormat(), "run": "run"},
     ],
 )
-def test_what_does_not_go_with_a_format_is_refused(settings: dict, built: Path, tmp_path: Path) -> None:
+def test_options_that_a_format_lacks_are_refused(settings: dict, built: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Fix"):
         export_training_set(built, tmp_path / "out", **settings)

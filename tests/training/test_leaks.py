@@ -59,7 +59,7 @@ def test_a_set_that_trains_on_anothers_test_videos_is_refused(
     with pytest.raises(DataError, match="training videos are test videos of"):
         export_training_set(ours, tmp_path / "out", form, box_format=BoxFormat(), held_out=[other])
     assert not (tmp_path / "out").exists()
-    # Each was exported by itself: whoever trains on both is refused, too.
+    # Each was exported separately: a model trained on both is refused, too.
     sets = {}
     for name, data in (("ours", ours), ("other", other)):
         export_training_set(data, tmp_path / f"{name}_chats", form, box_format=BoxFormat())
@@ -119,7 +119,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def adapter_of(model: Path, folder: Path, training: TrainingVideos) -> Path:
-    """An adapter of one layer, as it was before training, which says what it was trained on."""
+    """An adapter of one layer, as it was before training, with the record of its training."""
     peft = pytest.importorskip("peft")
     from transformers import AutoModelForImageTextToText
 

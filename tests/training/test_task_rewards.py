@@ -1,4 +1,4 @@
-"""A reward is what `score` computes of the same answer, whatever the answer is."""
+"""A reward equals the score that `score` computes of the same answer, for any answer."""
 
 import json
 import random
@@ -179,7 +179,7 @@ def test_a_reward_that_says_nothing_is_refused(name: str, benchmark: str, weight
 
 
 @pytest.mark.full
-def test_naming_all_choices_earns_what_a_blind_choice_earns(releases: Releases) -> None:
+def test_naming_all_choices_earns_the_reward_of_a_blind_choice(releases: Releases) -> None:
     (kind,) = (kind for kind in TRAINABLE if (kind.benchmark, kind.name) == ("handyvqa", "objects"))
     task, reward = kind(), reward_of(kind)
     for example in releases.examples(kind):
@@ -230,7 +230,7 @@ def test_what_references_of_other_videos_score_earns_nothing(name: str, releases
 
 
 @pytest.mark.full
-def test_a_right_letter_earns_what_the_evidence_supports_of_its_rationale(releases: Releases) -> None:
+def test_a_right_letter_earns_the_supported_part_of_its_rationale(releases: Releases) -> None:
     (kind,) = (kind for kind in TRAINABLE if kind.name == "cot")
     task, reward, supported = kind(), reward_of(kind), 0
     for example in filter(task.has_answer, releases.examples(kind)):

@@ -143,7 +143,7 @@ def example(
 
 
 def scored(asked: Example, scores: Mapping[str, float] | None, *, strict: bool = True) -> Scored:
-    """A sample whose answer gave these scores; None for one that cannot be read."""
+    """A sample whose answer gave these scores; None for an unreadable answer."""
     if scores is None:
         return Scored(asked, None)
     missing = [label for label in asked.inputs["labels"] if label not in scores]
@@ -157,7 +157,7 @@ def match(samples: Sequence[Scored]) -> MatchedSet:
 
 
 def by_set(samples: Sequence[Scored]) -> dict[str, list[Scored]]:
-    """Samples by problem set, both in the order in which they come."""
+    """Samples by problem set; sets and samples keep their order."""
     sets: dict[str, list[Scored]] = {}
     for sample in samples:
         sets.setdefault(sample.example.inputs["problem_set"], []).append(sample)

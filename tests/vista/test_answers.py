@@ -31,14 +31,14 @@ def test_an_answer_as_asked_reads_the_same_both_ways() -> None:
     }
 
 
-def test_neither_what_stands_before_the_last_heading_nor_a_part_of_a_longer_label_counts() -> None:
+def test_neither_text_before_the_last_heading_nor_a_part_of_a_longer_label_counts() -> None:
     text = "Final Scores\n- (label_0) 5\n- (label_1) 5\nNo, again. Final Scores:\n- (label_0) 1\n- (label_10) 2"
     parsed = read_answer(text, LABELS)
     assert isinstance(parsed, Prediction)
     assert parsed.value == {"scores": {"label_0": 1.0, "label_10": 2.0}, "strict": None, "missing": ["label_1"]}
 
 
-def test_without_a_heading_the_whole_answer_counts_for_the_released_rule_alone() -> None:
+def test_without_a_heading_only_the_released_rule_counts_the_whole_answer() -> None:
     text = "- (label_0) 1\n- (label_1) 2\n- (label_10) 3"
     assert read(text) == {"label_0": 1.0, "label_1": 2.0, "label_10": 3.0}
     assert strict(text) is None
@@ -60,16 +60,16 @@ def test_without_a_heading_the_whole_answer_counts_for_the_released_rule_alone()
         ("label_0 _7", None),
         ("label_0 _12", 2.0),  # behind the underscore only the first digit is lost
         ("label_0 beside label_10", 0.0),
-        ("LABEL_10 and (LABEL_0) 1", 1.0),  # nothing is cut: 0 of LABEL_10 is a number, that of LABEL_0 none
+        ("LABEL_10 and (LABEL_0) 1", 1.0),  # no cut: 0 of LABEL_10 is a number, 0 of LABEL_0 is not
         ("label_0: v1.2.3", 3.0),  # 1.2, then 3
         ("label_0: .5", 5.0),
         ("label_0: 1e3", 3.0),
         ("label_0: 3,5", 5.0),
-        ("label_0: \uff13", None),  # digits of ASCII alone
+        ("label_0: \uff13", None),  # only ASCII digits
         ("label_0:" + " " * 3000 + "4", 4.0),
         ("label_0\x85 4", 4.0),  # a line ends where a line feed is
         ("label_0 five", None),
-        ("mylabel_0: 3", None),  # no word of its own
+        ("mylabel_0: 3", None),  # no separate word
         ("label_0: " + "9" * 400, None),  # no number of this world
         ("label_0 1\nlabel_0 3\nlabel_0 2", 3.0),  # of several lines the largest
     ],
@@ -81,7 +81,7 @@ def test_a_line_gives_a_label_its_largest_number(line: str, score: float | None)
 @pytest.mark.parametrize(
     "body",
     [
-        "- (label_0) 0\n- (label_1) 5",  # one is absent
+        "- (label_0) 0\n- (label_1) 5",  # one label is absent
         "- (label_0) 0\n- (label_1) 5\n- (label_10) 2\n- (label_10) 2",  # one stands twice
         "- (label_0) 0\n- (label_1) 6\n- (label_10) 2",  # above 5
         "- (label_0) 0\n- (label_1) 4/5\n- (label_10) 2",
@@ -90,7 +90,7 @@ def test_a_line_gives_a_label_its_largest_number(line: str, score: float | None)
         "- label_0: 0\n- label_1: 5\n- label_10: 2",
     ],
 )
-def test_the_strict_reading_wants_exactly_what_was_asked(body: str) -> None:
+def test_the_strict_reading_accepts_only_the_requested_form(body: str) -> None:
     assert strict(f"Final Scores\n{body}") is None
     assert read(f"Final Scores\n{body}")
 

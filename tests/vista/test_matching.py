@@ -1,4 +1,4 @@
-"""What is asked, of which frames, and what becomes of an answer: rule by rule (docs/vista.md)."""
+"""Questions, their frames and the reading of answers, rule by rule (docs/vista.md)."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ ABC = {label: f"somebody does {label}" for label in "abc"}
 
 
 def made(root: Path, frames: int = 5) -> VistaRelease:
-    """Two sets over three videos, one of which both ask about; another one is absent and one is not a video."""
+    """Two sets over three videos, which share one video; one video is absent and one is no video."""
     entries = [("p/one.mp4", "a"), ("p/two.mp4", "b"), ("p/gone.mp4", "c")]
     write_set(root, "alfred/level_3/permutation/p", entries, ABC, level=3, example_gpt="1. A hand.")
     write_set(root, "alfred/level_3/remix/r", [("p/one.mp4", "a"), ("p/text.mp4", "b")], ABC, level=3)
@@ -142,7 +142,7 @@ def test_a_sample_is_scored_by_its_own_scores_and_ties_share(scores: dict[str, f
         ("general", None, ["format"]),
     ],
 )
-def test_failures_say_what_the_set_asks_about(kind: str, scores: dict[str, float] | None, failures: list[str]) -> None:
+def test_failures_name_the_subject_of_the_set(kind: str, scores: dict[str, float] | None, failures: list[str]) -> None:
     sample = scored(example(reference=["a"], kind=kind), scores)
     assert [failure.kind for failure in TASK.failures(sample.example, sample.prediction)] == failures
 

@@ -58,7 +58,7 @@ def test_every_irregularity_of_the_real_release_is_named(real_vista: VistaReleas
     assert (len(real_vista.unused_files), others) == (20 + 1, ["real_life/datasheet.json"])
 
 
-def test_the_folder_or_the_one_above_it_is_the_release(tmp_path: Path) -> None:
+def test_the_release_is_found_in_the_folder_or_its_parent(tmp_path: Path) -> None:
     write_set(tmp_path / "data", LAMP, PLAIN, TWO, **FULL)
     assert open_release(tmp_path).root == open_release(tmp_path / "data").root == tmp_path / "data"
     with pytest.raises(DataError, match=r"no folder tasks/.*Fix"):
@@ -176,7 +176,7 @@ def test_a_missing_or_broken_list_of_videos_costs_its_set(tmp_path: Path, text: 
     assert any(problem.severity == "error" and problem.file.endswith("tap_data.json") for problem in release.problems)
 
 
-def test_a_release_of_which_nothing_can_be_used_is_refused(tmp_path: Path) -> None:
+def test_a_release_without_usable_sets_is_refused(tmp_path: Path) -> None:
     write_set(tmp_path, LAMP, PLAIN, TWO, **FULL).write_text("[")
     with pytest.raises(DataError, match=r"holds no problem set \(of 1\) that can be used .*Fix"):
         open_release(tmp_path)
@@ -200,7 +200,7 @@ def test_a_set_in_an_unknown_place_is_left_out_and_named(tmp_path: Path, set_id:
         (LAMP, [*PLAIN, ("new.mp4", "on")], {}, "has no row for 'alfred/new.mp4'"),
     ],
 )
-def test_what_is_odd_of_a_set_is_kept_and_named(
+def test_odd_fields_of_a_set_are_kept_and_named(
     tmp_path: Path, set_id: str, entries: list[tuple[str, str]], changes: dict[str, Any], said: str
 ) -> None:
     description = write_set(tmp_path, set_id, PLAIN, **{"descriptions": TWO, **FULL, **changes})
@@ -255,7 +255,7 @@ def test_rows_that_say_otherwise_than_the_files_are_named(tmp_path: Path, extra:
         lambda table: table.write_text(table.read_text() + '"never closed'),
     ],
 )
-def test_a_table_that_cannot_be_read_costs_the_comparison_alone(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+def test_an_unreadable_table_costs_only_the_comparison(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
     write_set(tmp_path, LAMP, PLAIN, TWO, **FULL)
     spoil(tmp_path / "metadata.csv")
     release = open_release(tmp_path)

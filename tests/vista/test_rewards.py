@@ -38,7 +38,7 @@ def by_brightness(request: Request) -> str:
 
 
 def by_hand(videos: Sequence[Video], video: Video, column: int, frames: int) -> float:
-    """softmax over the descriptions, then the z-score by the other videos alone, as the paper's section 4.1 says."""
+    """softmax over the descriptions, then the z-score by only the other videos, as the paper's section 4.1 says."""
 
     def softmax(frames_of: Video) -> np.ndarray:
         shown = sorted({step * (len(frames_of) - 1) // (frames - 1) for step in range(frames)})

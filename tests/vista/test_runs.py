@@ -60,7 +60,7 @@ def test_a_report_shows_the_counterparts_of_the_papers_metrics(dataset: Path, tm
     assert "Figure 4: permutation problem sets" in text
 
 
-def test_analysis_groups_by_what_a_problem_set_has_in_common_alone(dataset: Path, tmp_path: Path) -> None:
+def test_analysis_groups_only_by_properties_that_a_problem_set_shares(dataset: Path, tmp_path: Path) -> None:
     """The videos of one label, standardised among themselves, could not be told apart by an oracle."""
     (run,) = evaluate(
         dataset, "oracle", benchmark="vista", task="all", repetitions=1, out=tmp_path, progress=False

@@ -1,7 +1,7 @@
 """Figures of a run: against the metric, by hand where the metric's own tests do not reach, and resampled.
 
-The metric itself is held to an independent computation in tests/metrics/test_sequence_matching.py; here it is what a
-task makes of samples: which scores go in, which videos belong together, what stands for an answer that is missing.
+tests/metrics/test_sequence_matching.py compares the metric with an independent computation. This file tests what a task
+passes to it: the scores, the grouping of videos, and the values for missing answers.
 """
 
 import random
@@ -41,7 +41,7 @@ def row_of(sample: Scored) -> list[float]:
 
 
 @pytest.mark.parametrize("how", All.options["standardise"].choices)
-def test_metrics_are_those_of_the_metric_over_the_sets_of_the_samples(how: str) -> None:
+def test_figures_equal_the_metric_over_the_sets_of_the_samples(how: str) -> None:
     rng = random.Random(11)
     sets = [random_set(number, rng) for number in range(200)]
     sets = [samples for samples in sets if any(sample.prediction for sample in samples)]
@@ -68,7 +68,7 @@ def test_metrics_are_those_of_the_metric_over_the_sets_of_the_samples(how: str) 
 
 
 @pytest.mark.full
-def test_the_majority_baseline_of_the_real_release_is_that_of_its_entries(real_vista: VistaRelease) -> None:
+def test_the_majority_baseline_of_the_real_release_follows_from_its_entries(real_vista: VistaRelease) -> None:
     from sklearn import config_context
     from sklearn.metrics import f1_score
 
@@ -83,7 +83,7 @@ def test_the_majority_baseline_of_the_real_release_is_that_of_its_entries(real_v
             assert majority_f1(places) == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_set_of_which_no_video_is_answered_is_all_wrong() -> None:
+def test_a_set_without_answered_videos_is_all_wrong() -> None:
     samples = [scored(example(video=f"v{at}", reference=[label]), None) for at, label in enumerate("abc")]
     assert match(samples).f1 == match(samples).strict == 0.0
     assert match(samples).unread == 3
@@ -101,7 +101,7 @@ def test_the_strict_reading_counts_other_answers_as_wrong() -> None:
     assert metrics.strict == pytest.approx(2 / 3)  # c is never found, a and b always
 
 
-def test_an_incomplete_set_is_scored_over_what_is_there_and_flagged() -> None:
+def test_an_incomplete_set_is_scored_over_its_present_videos_and_flagged() -> None:
     rows = [{"a": 5.0, "b": 0.0}, {"a": 0.0, "b": 5.0}]
     samples = [
         scored(example(video=f"v{at}", labels="ab", reference=[label], videos=3), row)
@@ -120,7 +120,7 @@ def test_a_single_video_leaves_its_set_unscored() -> None:
 
 
 @pytest.mark.parametrize("reference", ["on", "off"])
-def test_a_set_of_which_one_label_is_left_is_not_decided_by_the_order_of_its_labels(reference: str) -> None:
+def test_the_order_of_labels_does_not_decide_a_set_with_one_remaining_label(reference: str) -> None:
     asked = [example("alfred/x/y/1", f"v{at}", ["on", "off"], [reference], videos=6) for at in range(3)]
     samples = [scored(example, {label: 5.0 * (label == reference) for label in ("on", "off")}) for example in asked]
     metrics = match(samples)
@@ -142,7 +142,7 @@ def test_any_of_several_fitting_labels_is_right() -> None:
         assert match(samples).f1 == pytest.approx(f1)
 
 
-def test_groups_are_those_of_environment_level_and_type() -> None:
+def test_groups_are_environments_levels_and_types() -> None:
     sets = [("virtual_home", 2, "general"), ("virtual_home", 8, "permutation"), ("real_world", 8, "permutation")]
     samples = []
     for number, (environment, level, kind) in enumerate(sets):
@@ -180,7 +180,7 @@ def test_a_draw_of_sets_is_the_mean_over_the_sets_drawn() -> None:
 
 
 def test_two_models_that_change_sides_are_scored_apart() -> None:
-    """As the permutation test asks: both models' samples side by side, of each set those of one model."""
+    """The samples of both models side by side, and a choice of one model for each set, as the permutation test asks."""
     first = drawn_samples()
     rng = random.Random(8)
     second = [

@@ -1,4 +1,4 @@
-"""The counterparts of the paper's figures: what is averaged over what, and what is left out."""
+"""The counterparts of the paper's figures: means, their groups, and omissions."""
 
 import math
 import random

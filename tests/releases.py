@@ -107,6 +107,7 @@ def write_video(path: Path, frames: int = FRAMES, size: tuple[int, int] = (WIDTH
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=30)
         stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
+        stream.codec_context.thread_count = 1  # with several threads, the bytes of two equal videos may differ
         for index in range(frames):
             image = np.full((size[1], size[0], 3), 20 + index * 5 % 220, dtype=np.uint8)
             container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))

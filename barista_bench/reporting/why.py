@@ -80,10 +80,11 @@ def why_it_fails(diagnoses: Sequence[PlacedDiagnosis]) -> tuple[Why, ...]:
             heading=each.subject,
             facts=_facts(each),
             parts=_parts(each),
-            lead=headline_sentence(each, adjusted, _best_guess(each, section)),
-            sentences=tuple(finding_sentences(each, adjusted, _best_guess(each, section))),
+            lead=headline_sentence(each, adjusted, guess),
+            sentences=tuple(finding_sentences(each, adjusted, guess)),
         )
         for (each, section, label), adjusted in zip(diagnoses, adjusted_values, strict=True)
+        for guess in [_best_guess(each, section, label)]
     )
 
 
@@ -95,12 +96,12 @@ def _facts(diagnosis: Diagnosis) -> str:
     return f"{counts} of {diagnosis.videos} videos{''.join(reasons)}"
 
 
-def _best_guess(diagnosis: Diagnosis, section: Section) -> Guess | None:
-    """Return the best baseline that guesses among the runs of a section, if there is one."""
+def _best_guess(diagnosis: Diagnosis, section: Section, own: str) -> Guess | None:
+    """Return the best baseline that guesses among the other runs of a section, if there is one."""
     guesses = [
         Guess(words(label), metric.mean, run.results.dataset.examples)
         for label, run in section.standing.runs.items()
-        if run.results.model.name in GUESSES and (metric := run.results.metrics.get(diagnosis.metric))
+        if label != own and run.results.model.name in GUESSES and (metric := run.results.metrics.get(diagnosis.metric))
     ]
     return max(guesses, key=lambda guess: guess.score, default=None)
 

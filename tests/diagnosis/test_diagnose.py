@@ -258,6 +258,13 @@ def test_a_guess_about_more_examples_than_the_diagnosis_is_said_to_be_about_more
     assert re.search(rf"; prior, which guesses, gets [.\d]+ on all {count} examples\.", page)
 
 
+def test_a_guess_is_not_compared_with_itself(config: DiagnoseConfig, tmp_path: Path) -> None:
+    diagnose(config.model_copy(update={"model": "prior"}))
+    page, _ = write_report(load_results([config.out]).runs, tmp_path / "page", compare=False)
+    assert "prior misses" in page.read_text()
+    assert "which guesses, gets" not in page.read_text()
+
+
 def test_python_compares_no_plain_run_of_a_diagnosis_beside_the_models_own_run(
     config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path
 ) -> None:

@@ -78,10 +78,11 @@ def why_it_fails(diagnoses: Sequence[PlacedDiagnosis]) -> tuple[Why, ...]:
             heading=each.subject,
             facts=_facts(each),
             parts=_parts(each),
-            lead=headline_sentence(each, adjusted, _best_guess(each, section)),
-            sentences=tuple(finding_sentences(each, adjusted, _best_guess(each, section))),
+            lead=headline_sentence(each, adjusted, guess),
+            sentences=tuple(finding_sentences(each, adjusted, guess)),
         )
         for (each, section), adjusted in zip(diagnoses, adjusted_values, strict=True)
+        for guess in [_best_guess(each, section)]
     )
 
 
@@ -94,11 +95,13 @@ def _facts(diagnosis: Diagnosis) -> str:
 
 
 def _best_guess(diagnosis: Diagnosis, section: Section) -> Guess | None:
-    """Return the best baseline that guesses among the runs of a section, if there is one."""
+    """Return the best baseline that guesses among the other runs of a section, if there is one."""
     guesses = [
         Guess(words(label), metric.mean, run.results.dataset.examples)
         for label, run in section.standing.runs.items()
-        if run.results.model.name in GUESSES and (metric := run.results.metrics.get(diagnosis.metric))
+        if label != diagnosis.model
+        and run.results.model.name in GUESSES
+        and (metric := run.results.metrics.get(diagnosis.metric))
     ]
     return max(guesses, key=lambda guess: guess.score, default=None)
 

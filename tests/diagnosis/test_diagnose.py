@@ -282,6 +282,13 @@ def test_a_report_names_models_by_their_labels_and_contains_no_path(
     assert "/home/" not in compared
 
 
+def test_a_guess_is_not_compared_with_itself(config: DiagnoseConfig, tmp_path: Path) -> None:
+    diagnose(config.model_copy(update={"model": "prior"}))
+    page, _ = write_report(load_results([config.out]).runs, tmp_path / "page", compare=False)
+    assert "prior misses" in page.read_text()
+    assert "which guesses, gets" not in page.read_text()
+
+
 def test_python_compares_no_plain_run_of_a_diagnosis_beside_the_models_own_run(
     config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path
 ) -> None:

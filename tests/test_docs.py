@@ -213,6 +213,27 @@ def test_the_trail_of_the_design_leads_to_files_that_define_its_names() -> None:
     assert defined > 10
 
 
+def test_the_heads_of_the_modules_with_a_star_name_only_what_exists() -> None:
+    heads = re.findall(r"`([\w/]+\.py)`\*", (ROOT / "docs" / "design.md").read_text(encoding="utf-8"))
+    modules = [path for path in (ROOT / "barista_bench").rglob("*") if path.suffix in {".py", ".js"}]
+    files = [
+        ROOT / "setup.cfg",
+        *modules,
+        *(path for folder in ("metrics", "tests") for path in (ROOT / folder).rglob("*.py")),
+    ]
+    texts = [path.read_text(encoding="utf-8") for path in modules]
+    code = [re.sub('""".*?"""', "", text, flags=re.DOTALL) for text in texts]
+    known = {"LEVEL", *re.findall(r"\w+", "\n".join(code))}  # LEVEL is a placeholder
+    assert len(heads) > 10
+    for head in heads:
+        said = ast.get_docstring(ast.parse((ROOT / "barista_bench" / head).read_text(encoding="utf-8"))) or ""
+        for name in re.findall(r"`([\w./]+)`", said):
+            if name.endswith((".py", ".js", ".cfg")):
+                assert [path for path in files if f"/{path}".endswith(f"/{name}")], (head, name)
+            elif "/" not in name:
+                assert {*name.split(".")} <= known, (head, name)
+
+
 def test_each_member_that_a_reference_page_lists_exists() -> None:
     pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "reference").glob("*.md"))
     listed = re.findall(r"^::: (\S+)\n(?: .*\n)*? +members: \[(.*)\]$", pages, re.MULTILINE)

@@ -19,6 +19,7 @@ from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.cli.tree import Commands
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.errors import DataError
+from barista_bench.interchange.mask_formats import MaskFormat
 from barista_bench.runs.ask.config import ModelSettings, resolve_settings
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ app.add_typer(group, name="annotate")
 
 ProjectFolder = Annotated[Path, typer.Argument(help="Project folder.")]
 Processes = Annotated[int, typer.Option(help="Processes.")]
-FormatChoice = Literal["release", "coco_video", "cvat", "davis"]
+FormatChoice = Literal["release", MaskFormat]
 By = Annotated[str | None, typer.Option(help="Name of the person who decides, if the file does not name one.")]
 
 AddNames = Annotated[

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -19,6 +19,7 @@ from barista_bench.cli.tree import ParentCommand
 from barista_bench.data.settings import BuildSettings
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import STATISTICS, check_target, replacing_folder
+from barista_bench.other_graphs import Tool
 from barista_bench.scene_graph import Problem, SceneGraph, validate as check
 from barista_bench.scene_graph.shown_format import schema_path
 from barista_bench.scene_graph.validation import count_alike
@@ -110,9 +111,7 @@ def import_graph(
     map: Annotated[
         str | None,
         typer.Option(
-            "--map",
-            help="With --from table: coco, coco_video, label_studio, labelme, supervisely, fiftyone, or a file that "
-            "describes your tables.",
+            "--map", help=f"With --from table: {', '.join(get_args(Tool))}, or a file that describes your tables."
         ),
     ] = None,
     domain: Annotated[

@@ -8,8 +8,9 @@
 
 `annotate import --format NAME` gets masks of another tool into a project through four files:
 
-1. `_FORMATS`, here, names the module of each format. A new format is added here and to `FormatChoice` (step 3).
-2. The module of the format; `davis.py` is short. Its `read` yields the masks of each video as `MaskTracks`.
+1. `MaskFormat`, here, is the only list of formats. A new format is added here.
+2. The module with the format's name, beside this one; `davis.py` is short. Its `read` yields the masks of each video as
+   `MaskTracks` (`scene_graph/masks.py`), and its `write` writes them.
 3. `cli/annotate_commands.py`: `import_masks` finds the video of the project, and leaves out frames that it lacks.
 4. `annotate/decisions.py`: `decisions_of_tracks` and `keep_accepted` turn the masks into decisions. `accept` checks and
    stores them.
@@ -18,15 +19,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import replacing_folder
-from barista_bench.interchange import coco_video, cvat, davis
-from barista_bench.scene_graph.masks import MaskTracks
 
-_FORMATS = {"coco_video": coco_video, "cvat": cvat, "davis": davis}
+if TYPE_CHECKING:
+    from barista_bench.scene_graph.masks import MaskTracks
+
+MaskFormat: TypeAlias = Literal["coco_video", "cvat", "davis"]
 
 
 def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks | DataError]:
@@ -53,6 +57,6 @@ def write_mask_tracks(tracks: Iterable[MaskTracks], out: Path, name: str) -> lis
 
 
 def _module_of(name: str, done: str) -> ModuleType:
-    if name not in _FORMATS:
-        raise ConfigError(f"format {name!r} is not {done}. Fix: give --format {', '.join(_FORMATS)}")
-    return _FORMATS[name]
+    if name not in get_args(MaskFormat):
+        raise ConfigError(f"format {name!r} is not {done}. Fix: give --format {', '.join(get_args(MaskFormat))}")
+    return import_module(f"barista_bench.interchange.{name}")

@@ -12,14 +12,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.paths import confine, name_problem
 from barista_bench.files.reading import read_bounded
+from barista_bench.other_graphs import Tool
 from barista_bench.other_graphs.drawing import Bits, bitmap_shape, box_shape, coco_shape, png_bits, polygon_shape
 from barista_bench.other_graphs.row_graph import RowGraph
 from barista_bench.other_graphs.rows import (
@@ -36,7 +38,7 @@ from barista_bench.other_graphs.rows import (
     reason_of,
 )
 from barista_bench.other_graphs.source import GraphSource, ImportedVideo, ImportTally, OpenedSource
-from barista_bench.other_graphs.table_map import TOOLS, VIDEO, AnyTable, ObjectTable, SpanTable, load_map
+from barista_bench.other_graphs.table_map import VIDEO, AnyTable, ObjectTable, SpanTable, load_map
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.release import MALFORMED, Terms, replace_non_finite
 
@@ -59,7 +61,7 @@ class TableSource(OpenedSource):
         self._holders: dict[str, set[str]] = defaultdict(set)
         """Maps the key of an object to the ids of the videos that contain the object."""
         if self._map.tool:
-            TOOLS[self._map.tool](self._rows, self._map.export)
+            import_module(f"barista_bench.other_graphs.{self._map.tool}").add_rows(self._rows, self._map.export)
         self._add_tables()
         self._rows.sha256.update(msgspec.json.encode(self._map))
         self.video_ids = sorted(self._rows.videos)
@@ -290,7 +292,7 @@ def _span(table: SpanTable, record: Record) -> Span | None:
 
 def _open_without_map(folder: Path, domain: Domain) -> OpenedSource:
     raise ConfigError(
-        f"--from table: {folder} could come from any tool. Fix: add --map {', '.join(TOOLS)}, or a map's path"
+        f"--from table: {folder} could come from any tool. Fix: add --map {', '.join(get_args(Tool))}, or a map's path"
     )
 
 

@@ -1,9 +1,10 @@
 """Defines the map of `import-graph --from table`: the tool of an export, or the meaning of each table's columns.
 
-An importer of another tool's export is a module beside this one. An export gets to a graph through four files:
+An export gets to a graph through four files:
 
-1. `TOOLS`, here, names the function of each tool. A new tool is added to `Tool` and `TOOLS`.
-2. The module of the tool; `labelme.py` is short. Its `add_rows` reads the files, and adds their records as rows.
+1. `Tool` (`other_graphs/__init__.py`) is the only list of tools. A new tool is added there.
+2. The module with the tool's name, beside this one; `labelme.py` is short. Its `add_rows` reads the files, and adds
+   their records as rows. `drawing.py` makes the shape of a row from boxes, polygons and bitmaps.
 3. `rows.py` defines the rows. `Rows` reads files, finds the videos of records, and counts records that are lost.
 4. `row_graph.py` makes a scene graph of the rows of a video (`RowGraph`).
 
@@ -12,29 +13,17 @@ An importer of another tool's export is a module beside this one. An export gets
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import load_yaml, read_bounded
-from barista_bench.other_graphs import coco, fiftyone, label_studio, labelme, supervisely
+from barista_bench.other_graphs import Tool
 from barista_bench.other_graphs.drawing import Layout, Unit
-from barista_bench.other_graphs.rows import Rows
 from barista_bench.scene_graph.release import Terms
 
-Tool: TypeAlias = Literal["coco", "coco_video", "label_studio", "labelme", "supervisely", "fiftyone"]
-TOOLS: dict[Tool, Callable[[Rows, str | None], None]] = {
-    "coco": coco.add_rows,
-    "coco_video": coco.add_video_rows,
-    "label_studio": label_studio.add_rows,
-    "labelme": labelme.add_rows,
-    "supervisely": supervisely.add_rows,
-    "fiftyone": fiftyone.add_rows,
-}
-"""The function of each tool: it adds the rows of an export, whose files match a pattern or have the usual names."""
 Section: TypeAlias = Literal["objects", "attributes", "relations", "activities", "process_steps"]
 VIDEO = "{video}"
 _MAX_MAP = 2**20
@@ -144,11 +133,11 @@ def load_map(name: str) -> TableMap:
     Raises:
         ConfigError: there is no such tool or file, or the file has an unknown field; the message names the field.
     """
-    if name in TOOLS:
+    if name in get_args(Tool):
         return msgspec.convert({"tool": name}, TableMap)
     path = Path(name)
     if not path.is_file():
-        raise ConfigError(f"--map: no file {name}. Fix: give {', '.join(TOOLS)}, or the path of a map")
+        raise ConfigError(f"--map: no file {name}. Fix: give {', '.join(get_args(Tool))}, or the path of a map")
     try:
         table_map = msgspec.convert(
             load_yaml(read_bounded(path, _MAX_MAP, remedy=_REMEDY, error=ConfigError), str(path)), TableMap

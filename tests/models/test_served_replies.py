@@ -28,6 +28,18 @@ def error_for(status: int, error: object, **settings: bool) -> Exception:
 
 
 ENDPOINT = endpoint("sk-planted-0123456789")
+
+
+@pytest.mark.parametrize(
+    ("status", "more", "wait"), [(429, {}, 20.0), (429, {"retry-after": "7"}, 7.0), (503, {}, None)]
+)
+def test_a_429_without_retry_after_waits_until_the_allowance_is_renewed(status, more, wait):
+    used_up = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "20s"}
+    error = status_error(status, used_up | more, b"{}", ENDPOINT)
+    assert isinstance(error, TransientError)
+    assert error.wait == wait
+
+
 RULES = ReadingRules(("<think>", "</think>"), opens_thinking=False, stop=())
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)

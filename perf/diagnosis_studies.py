@@ -82,7 +82,7 @@ def levels_rows(job: Job) -> list[list[str]]:
 
 @dataclass
 class Tally:
-    """What the studies of a responder found by one design."""
+    """Findings of a responder's studies by one design."""
 
     design: str
     covered: Counter[str] = field(default_factory=Counter)

@@ -109,7 +109,7 @@ def simulate(population: Population, arrival: str, seed: int) -> tuple[float, fl
 
 
 def made(count: int, difference: float, correlation: float, rng: np.random.Generator) -> Population:
-    """Two models that are right on exact fractions of the examples; `correlation` of what they get right."""
+    """Two models that are right on exact fractions of the examples; `correlation` of their right answers."""
     shared = rng.normal(size=count)
     terms = []
     for rate in (0.6 + difference, 0.6):

@@ -97,7 +97,7 @@ def reference(path: Path) -> list[tuple[int | None, bytes | None]]:
 
 
 def read(path: Path, indices: list[int]) -> tuple[bytes, ...] | str:
-    """What a fresh reader returns for frames in one call, or "refused"."""
+    """The frames that a fresh reader returns in one call, or "refused"."""
     try:
         with open_reader(path) as reader:
             return tuple(np.ascontiguousarray(picture).tobytes() for picture in reader.read(indices))

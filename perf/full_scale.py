@@ -92,7 +92,7 @@ def measure(folder: str) -> Row:
 
 
 def growth(rows: dict[float, Row]) -> None:
-    """What the whole work costs at each scale, and how often what it costs at the first."""
+    """The cost of the whole work at each scale, and its ratio to the cost at the first."""
     first = next(iter(rows.values()))
     print("\n| scale | wall s | CPU s | peak MiB | wall, CPU and memory against the first |\n|--:|--:|--:|--:|:--|")
     for scale, row in rows.items():

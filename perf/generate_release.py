@@ -40,7 +40,7 @@ Flags = NDArray[np.bool_]
 
 
 def identifier(*parts: object) -> str:
-    """A UUID that depends on its parts alone."""
+    """A UUID that depends only on its parts."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(map(str, parts))))
 
 

@@ -130,7 +130,7 @@ def run_hotcoco_arrays(examples: Examples, dataset: dict[str, Any]) -> Values:
 
 
 def run_arrays(examples: Examples) -> Values:
-    """Twelve statistics from flat arrays: COCO's matching alone."""
+    """Twelve statistics from flat arrays: only COCO's matching."""
     shapes = Shapes(examples)
     return statistics(accumulate(match_greedily(examples, shapes, group(examples, shapes))))
 
@@ -177,13 +177,13 @@ def compare(images: int, scored: bool, rounds: int) -> None:
 def in_turn(
     calls: dict[str, Callable[..., Any]], rounds: int, given: Callable[[], tuple[Any, ...]] = tuple
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """The least CPU seconds of each call, and what it gave. What they are `given` is made off the clock."""
+    """The least CPU seconds of each call, and its result. Their `given` input is made off the clock."""
     times: dict[str, float] = dict.fromkeys(calls, np.inf)
     values: dict[str, Any] = {}
     for _ in range(rounds):
         for name, call in calls.items():
             own = given()
-            gc.collect()  # what others left behind is not cleared on this one's time
+            gc.collect()  # objects of others are not cleared on this one's time
             with contextlib.redirect_stdout(io.StringIO()):
                 begin = time.process_time()
                 values[name] = call(*own)

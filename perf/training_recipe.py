@@ -50,7 +50,7 @@ HEADER = """\
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """What is measured in a row of the table.
+    """The measurements in a row of the table.
 
     `write` makes the videos in a folder, and may leave a `split.json` beside it.
     """

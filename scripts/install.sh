@@ -9,7 +9,7 @@ shift
 constraints=$(dirname "$0")/../constraints.txt
 uv=${UV-$(command -v uv || true)}
 
-# A shim of pyenv does not start where its version is switched off; Debian has venv in a package of its own.
+# A shim of pyenv does not start where its version is switched off; Debian has venv in a separate package.
 first_that_works() {
   for python in "$@"; do
     if "$python" -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' > /dev/null 2>&1; then
@@ -44,7 +44,7 @@ else
   "$python" -m venv "$folder"
 fi
 
-# Before what needs it, and without what it needs, which its own index may have in other versions.
+# Before the packages that need it, and without its dependencies, which its index may have in other versions.
 if [ "$1" = torch ]; then
   shift
   cuda="on Linux 2.7 GB with CUDA libraries; TORCH_INDEX=https://download.pytorch.org/whl/cpu takes 0.2 GB for CPUs"

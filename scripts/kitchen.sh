@@ -10,7 +10,7 @@ work=$1
 export OMP_NUM_THREADS=1
 here=$(dirname "$0")
 
-# NAME SEED VIDEOS WIDTH HEIGHT. Seeds below 100 are for tests and `make run`, those from 300 on for measuring.
+# NAME SEED VIDEOS WIDTH HEIGHT. Seeds below 100 are for tests and `make run`, seeds from 300 on for measuring.
 kitchens='r101 101 6 640 360
 r102 102 6 640 360
 s201 201 18 320 180

@@ -44,8 +44,7 @@ CHAT = (
 )
 VOCABULARY = 1200
 LETTERS = string.ascii_uppercase
-# Numbers, entries of legends, and words of sentences each stand alone; what stands between the numbers of JSON is
-# merged as a whole.
+# Numbers, entries of legends, and words of sentences are single tokens; the JSON between numbers is merged as a whole.
 _PIECES = r"\d+|: [a-z ]+\n +| ?[A-Za-z]+(?=[ .,;?!\n]|$)"
 CHOICE = re.compile(r"^([A-Z])\. (.+)$", re.MULTILINE)
 BOX_FORMAT = BoxFormat.parse("xyxy/100")
@@ -64,7 +63,7 @@ def instructions(prompts: Mapping[str, Sequence[Sequence[str]]]) -> set[str]:
         texts = Counter(text for parts in chats for text in set(parts))
         lines = Counter(line for parts in chats for line in {line for text in parts for line in text.split("\n")})
         least = _FIXED * len(chats)
-        # What is indented is a list of the question's own, such as a legend.
+        # Indented text is a list of the question, such as a legend.
         fixed |= {t for t, count in (texts + lines).items() if count >= least and len(t) > 8 and not t.startswith(" ")}
     return {text for text in fixed if len(text.encode()) <= _LONGEST}
 

@@ -1,4 +1,4 @@
-"""Train the vision tower of `--model kitchen` first, to tell what a frame shows, where, and in which state.
+"""Train the vision tower of `--model kitchen` first, to recognise the object, place and state on a frame.
 
 Its targets are the scene graphs of the training kitchens. The questions of the tasks are learned afterwards.
 """

@@ -11,7 +11,7 @@ The second command continues from a checkpoint, with chats of `export --aids tru
 their folders end in the kind of aid. `--weights` names their tasks `grounding-true` and so on.
 """
 
-# ruff: noqa: S311  (what is sampled is no secret)
+# ruff: noqa: S311  (samples are no secret)
 from __future__ import annotations
 
 import argparse
@@ -275,7 +275,7 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
         if pictures:
             aligned = core.aligner(torch.tensor(features[pictures]).float())
             embedded = embedded.masked_scatter((ids == image)[..., None], aligned)
-        # Padding stands on the right, where nothing before it sees it.
+        # Padding is on the right, where no token before it sees it.
         with torch.autocast(args.device, torch.bfloat16, enabled=args.device == "cuda"):
             hidden = core.language_model(inputs_embeds=embedded).last_hidden_state[:, :-1]
         learned, count = labels[:, 1:] != LEFT_OUT, len(of_chats)

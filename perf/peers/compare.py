@@ -29,7 +29,7 @@ WORK = BUILD / "work"
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """What the two processes of one side cost in one repeat, how many answers each gave, and those of the second."""
+    """The cost of one side's two processes in one repeat, their numbers of answers, and the answers of the second."""
 
     few: Cost
     many: Cost

@@ -28,7 +28,7 @@ _HEAD = 64  # vLLM has no attention for narrower heads on a CPU
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Prompts of one task; more than one run of each is sampled, one is greedy."""
+    """Prompts of one task; several runs of each are sampled, a single one is greedy."""
 
     name: str
     task: str

@@ -1,4 +1,4 @@
-"""How each side is asked: its command, in a process of its own, and where its answers are."""
+"""The request to each side: its command, in a separate process, and the place of its answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ metric_list: [{{metric: answered, aggregation: mean, higher_is_better: true}}]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What one process asks: the first `count` prompts of a task in the dataset folder `data`, `batch` at a time.
+    """One process's requests: the first `count` prompts of a task in the dataset folder `data`, `batch` at a time.
 
     `prompts` has the same prompts as Parquet (`questions.export`). The process works in `out`, which is empty.
     """
@@ -68,7 +68,7 @@ class Cost:
 
 
 def ask(side: str, job: Job, cores: str, threads: int) -> tuple[Cost, Answers]:
-    """Start a side, wait for its end, and read what it answered."""
+    """Start a side, wait for its end, and read its answers."""
     shutil.rmtree(job.out, ignore_errors=True)
     job.out.mkdir(parents=True)
     command = ["taskset", "-c", cores, *_command(side, job)]
@@ -148,7 +148,7 @@ def _our_answers(job: Job) -> Answers:
 
 def _lmms_eval_answers(job: Job) -> Answers:
     files = list((job.out / "results").rglob("*_samples_prompts.jsonl"))
-    if not files:  # it ends with 0 whatever happens
+    if not files:  # it ends with 0 in any case
         raise SystemExit(f"{LMMS_EVAL} failed: see {job.out / 'log'}")
     records = [json.loads(line) for line in files[0].read_text(encoding="utf-8").splitlines()]
     given = {record["target"]: record["filtered_resps"] for record in records}

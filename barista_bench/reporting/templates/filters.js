@@ -3,7 +3,7 @@ import { details, index } from "./blocks.js";
 
 /** @import { Outcome, TaskBlock, TaskEntry } from "./shapes.d.ts" */
 
-/** Stands for any kind of failure. */
+/** Matches any kind of failure. */
 export const ANY_FAILURE = "any";
 
 // The searchable text of each sample, by the task's address. It is available after the task has been read.

@@ -156,7 +156,7 @@ function momentLink(id) {
  * @param {TaskBlock} taskData
  * @param {string} id
  * @param {URLSearchParams} query
- * @param {() => void} redraw makes the screen anew
+ * @param {() => void} redraw draws the screen again
  * @returns {Promise<Screen>}
  */
 export async function sampleScreen(task, taskData, id, query, redraw) {

@@ -1,4 +1,4 @@
-// Annotating and reviewing a video: masks on its frames, identities, doubtful frames, statements, and what comes next.
+// Annotating and reviewing a video: masks on its frames, identities, doubtful frames, statements, and the next step.
 import { Annotation } from "./annotation.js";
 import { CategoryField } from "./category_field.js";
 import { conflictDialog } from "./conflict.js";
@@ -116,7 +116,7 @@ export class AnnotateView {
     return this.player.frame;
   }
 
-  /** The chosen object's mask on this frame; null where none is chosen. @returns {Promise<StandingMask | null>} */
+  /** The chosen object's mask on this frame; null without a chosen object. @returns {Promise<StandingMask | null>} */
   async chosen() {
     const [object] = this.player.selected;
     return [...(await this.work.marks(this.frame)).values()].find((mark) => mark.object === object) ?? null;
@@ -142,7 +142,7 @@ export class AnnotateView {
     try {
       return this.category.read();
     } catch (error) {
-      this.player.refresh(); // shows again what was drawn at, without what was drawn
+      this.player.refresh(); // shows the frame again without the refused stroke
       throw error;
     }
   }
@@ -167,7 +167,7 @@ export class AnnotateView {
     return nextKeyframe(this.work.project);
   }
 
-  /** Those that nobody has looked at. */
+  /** Doubtful frames that no person has looked at. */
   doubts() {
     return this.work.project.doubts.filter(({ frame }) => !this.work.lookedAt.has(frame));
   }
@@ -296,7 +296,7 @@ export class AnnotateView {
     };
   }
 
-  /** @param {FrameRange} range in which hands touch things */
+  /** @param {FrameRange} range with touches of hands */
   addContact(range) {
     return this.work.contacts([...(this.work.project.contacts ?? []), range]);
   }
@@ -344,7 +344,7 @@ export class AnnotateView {
   }
 }
 
-/** The first that is asked for and not annotated; null where none is. @param {Project} project */
+/** The first requested frame without annotation; null without one. @param {Project} project */
 function nextKeyframe({ asked, accepted }) {
   const done = new Set(accepted.filter(({ complete }) => complete).map(({ frame }) => frame));
   return asked.find((frame) => !done.has(frame)) ?? null;

@@ -1,4 +1,4 @@
-// One video of a project: what stands on the server, what is drawn and not accepted (a draft, kept there), and undo.
+// One video of a project: the decisions on the server, drafts that are not accepted yet (kept there, too), and undo.
 import { DraftKeeper } from "./draft_keeper.js";
 import { Steps } from "./history.js";
 import { emptyMask } from "./run_lengths.js";
@@ -9,7 +9,7 @@ import { reasonOf, say } from "./status.js";
 /** @import { Mask, Project, StandingMask, Suggestion } from "./shapes.d.ts" */
 /** @import { Conflicting } from "./conflict.js" */
 
-/** Somebody else's decision stands, by the person's own choice. */
+/** Another person's decision stays, by this person's choice. */
 class TheirsTakenError extends Error {}
 
 export class Annotation {
@@ -27,7 +27,7 @@ export class Annotation {
   constructor(video, project) {
     this.video = video;
     this.project = project;
-    /** What is drawn and not accepted, by frame. @type {Map<number, FrameDraft>} */
+    /** Drawn frames that are not accepted yet. @type {Map<number, FrameDraft>} */
     this.drafts = new Map();
     /** Categories of objects that are new in drafts. @type {Map<string, string>} */
     this.fresh = new Map();
@@ -36,7 +36,7 @@ export class Annotation {
     this.steps = new Steps();
     this.keeper = new DraftKeeper(project.draft?.revision ?? 0);
     this.keeper.conflicted = () => this.draftConflicted();
-    /** What is made in the background, in words. */
+    /** The work in the background, in words. */
     this.running = "";
     this.isFollowing = false;
     /** Shows two that decided differently, and promises whose is taken. @type {Conflicting} */
@@ -51,7 +51,7 @@ export class Annotation {
     this.whole = wholeFrames(project);
   }
 
-  /** What stands now. Where somebody else has decided meanwhile, nothing of here can be undone any more. */
+  /** The current decisions. After another person's decision, no step of this page can be undone. */
   async reload({ decidedHere = false } = {}) {
     const { version } = this.project;
     this.project = await ask("/api/project", { video: this.video });
@@ -78,7 +78,7 @@ export class Annotation {
   }
 
   /**
-   * Masks that stand on a frame, by the id under which they are accepted: the draft's, people's, the tracks'.
+   * Masks of a frame, by the id under which they are accepted: the draft's, people's, the tracks'.
    * @param {number} frame
    * @param {FrameDraft | null} [draft]
    */
@@ -238,7 +238,7 @@ export class Annotation {
   }
 
   /**
-   * Hands in decisions. Where somebody else has decided meanwhile, both are shown, and the person says whose stand.
+   * Hands in decisions. After another person's decision, both are shown, and this person chooses one.
    * @param {Decisions} decisions
    * @param {string} text
    */
@@ -310,7 +310,7 @@ export class Annotation {
   }
 
   /**
-   * What takes a draft back once it is accepted; between keyframes what was not there before is empty.
+   * The decision that takes a draft back after it is accepted; new masks between keyframes become empty.
    * @param {number} frame
    * @param {FrameDraft} draft
    * @param {FrameDraft} stood

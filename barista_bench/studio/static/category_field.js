@@ -25,7 +25,7 @@ export class CategoryField {
     this.input.select();
   }
 
-  /** The word that is named, or the only one that begins so. Of several, those that match are offered. */
+  /** The word that equals the text, or the only one that begins with it. Several matches are offered. */
   read() {
     const typed = this.input.value.trim().toLowerCase();
     const begin = this.words.filter((word) => typed && word.toLowerCase().startsWith(typed));

@@ -1,4 +1,4 @@
-// Two that decided differently, side by side: one of them is taken.
+// Two different decisions side by side: a person takes one of them.
 import { askPerson } from "./dialog.js";
 import { blankCanvas, node } from "./elements.js";
 import { rowsOf } from "./statements.js";
@@ -10,7 +10,7 @@ import { rowsOf } from "./statements.js";
 /** @typedef {{ what: string, mine: Node, theirs: Node }} Difference */
 /** @typedef {{ frame: number, mine: FrameDraft | undefined, theirs: FrameDraft | undefined }} FrameDifference */
 /**
- * What two decided: drafts of frames; or what was handed in, and the project that it was decided on.
+ * Two people's decisions: drafts of frames; or the sent decision, and the project before it.
  * @typedef {{ frames: FrameDifference[] } | { decisions: Decisions, before: Project }} Conflict
  */
 /** @typedef {{ mine: string, theirs: string }} Sides */
@@ -62,7 +62,7 @@ async function pictureOf(work, player, frame, draft) {
   const scale = ACROSS / player.facts.width;
   const { canvas, context } = blankCanvas({ width: ACROSS, height: Math.round(player.facts.height * scale) });
   context.drawImage(picture, 0, 0, canvas.width, canvas.height);
-  context.setTransform(0, scale, scale, 0, 0, 0); // columns of the frame are rows of what is painted
+  context.setTransform(0, scale, scale, 0, 0, 0); // columns of the frame are rows of the painted mask
   if (paint) context.drawImage(paint, 0, 0);
   const names = instances.map(({ name }) => name).join(", ") || "no objects";
   return node("figure", {}, canvas, node("figcaption", {}, names));
@@ -101,7 +101,7 @@ const layerList = (layers, names) =>
   );
 
 /**
- * Promises what a person takes; null where that is left open.
+ * Promises the decision that a person takes; null if the person takes none.
  * @param {string} text
  * @param {Difference[]} differences
  * @param {Sides} names

@@ -1,4 +1,4 @@
-// A question to the person before the page goes on.
+// A question to the person, which the page waits for.
 import { button, node } from "./elements.js";
 
 /** @import { Child, Properties } from "./page.d.ts" */

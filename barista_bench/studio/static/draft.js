@@ -85,7 +85,7 @@ const COMMENT = /^\s*#/;
 const ONLY_KEY = /:\s*$/;
 
 /**
- * A line to be corrected; one that only opens a list stands as it is, and a comment above the section.
+ * A line with a field to correct; a line that only opens a list is plain text, and a comment is above the section.
  * @param {DraftLine} line
  */
 function rowOf({ text, note, count, places }) {
@@ -111,7 +111,7 @@ function rowOf({ text, note, count, places }) {
   return row;
 }
 
-/** What stands before the text of a line below `text`. @param {string} text */
+/** The indentation of a line below `text`. @param {string} text */
 function indentOf(text) {
   const [blanks] = /^ */.exec(text) ?? [""];
   return text.trimEnd().endsWith(":") ? `${blanks}  ` : blanks;

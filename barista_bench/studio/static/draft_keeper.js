@@ -14,7 +14,7 @@ export class DraftKeeper {
     /** @type {"saved" | "saving" | "failed"} */
     this.state = "saved";
     this.problem = "";
-    /** What is not kept yet: the newest only. @type {DraftContent | null} */
+    /** The newest content that is not kept yet. @type {DraftContent | null} */
     this.unsent = null;
     this.isBusy = false;
     this.onState = () => {};

@@ -1,4 +1,4 @@
-// The sections of a domain file: its lines by the key that they stand under, with a heading and what they are for.
+// The sections of a domain file: its lines by their key, with a heading and a purpose.
 import { words } from "./words.js";
 
 /** @import { DraftLine } from "./draft_shapes.d.ts" */
@@ -22,7 +22,7 @@ const TITLES = {
   tog_bench: ["ToG-Bench", "Words for a person's requests, and paraphrases of things."],
   vista: ["ViSTa", "Its prompt, and the objects and states that it names."],
 };
-/** Keys that stand in the section of the one before, by key. @type {Record<string, string>} */
+/** Keys that belong to the section of the key before, by key. @type {Record<string, string>} */
 const JOINED = { name: "version", vague: "categories", contacts: "contact_type", places: "place_type" };
 
 /**
@@ -32,7 +32,7 @@ const JOINED = { name: "version", vague: "categories", contacts: "contact_type",
 export function sectionsOf(lines) {
   /** @type {Section[]} */
   const sections = [];
-  /** What stands before a key belongs to it. @type {DraftLine[]} */
+  /** Lines before a key belong to it. @type {DraftLine[]} */
   let leading = [];
   let isFamily = false;
   const open = (/** @type {string} */ key) => {
@@ -55,7 +55,7 @@ export function sectionsOf(lines) {
 }
 
 /**
- * Heading of a section, and in a line what it is for: a comment of the file, where it has one.
+ * Heading of a section, and a line with its purpose: a comment of the file, where it has one.
  * @param {Section} section
  */
 export function titleOf({ key, lines }) {

@@ -45,11 +45,11 @@ export class Drawing {
     this.tool = "select";
     this.frame = player.frame;
     this.polygon = new Polygon(video, () => this.show());
-    /** What the segmenter is asked, while it is. @type {MaskPrompt | null} */
+    /** The request to the segmenter, while it runs. @type {MaskPrompt | null} */
     this.prompt = null;
-    /** What it was asked before this stroke. @type {StrokeBegun | null} */
+    /** The request before this stroke. @type {StrokeBegun | null} */
     this.before = null;
-    /** Of this stroke. @type {PromptPoint[]} */
+    /** Points of this stroke. @type {PromptPoint[]} */
     this.stroked = [];
     /** Its last answer. @type {Promise<Mask> | undefined} */
     this.promisedMask = undefined;
@@ -63,9 +63,9 @@ export class Drawing {
     this.target = null;
     /** The mask that is painted while it is drawn. @type {ImageBitmap | undefined} */
     this.answer = undefined;
-    /** What is drawn at is being read. @type {Promise<void>} */
+    /** The frame to draw on is being read. @type {Promise<void>} */
     this.begun = Promise.resolve();
-    /** What was drawn is being taken. @type {Promise<void>} */
+    /** The finished stroke is being taken. @type {Promise<void>} */
     this.busy = Promise.resolve();
     const { width, height } = player.facts;
     this.context = blankCanvas({ width, height }, { willReadFrequently: true }).context;
@@ -154,7 +154,7 @@ export class Drawing {
 
   /**
    * @param {Point} at
-   * @param {boolean} isBeside of what the segmenter is to find
+   * @param {boolean} isBeside the object that the segmenter looks for
    */
   async press(at, isBeside) {
     if (!this.view.isDrawing || this.start) return;
@@ -204,7 +204,7 @@ export class Drawing {
   }
 
   /**
-   * A click or stroke adds to what the object's mask was the answer to.
+   * A click or stroke adds to the prompt behind the object's mask.
    * @param {number} frame
    * @param {PromptPoint[]} stroke
    */
@@ -356,7 +356,7 @@ export class Drawing {
     await this.takeMask(id, maskOf(this.context));
   }
 
-  /** What is being drawn. */
+  /** The tool in use. */
   show() {
     const { start, end, at, tool } = this;
     const { corners } = this.polygon;

@@ -3,7 +3,7 @@ import { node } from "./elements.js";
 import { below } from "./server.js";
 import { explained } from "./status.js";
 
-const FOLDER = "videos"; // where they go, unless another one is typed
+const FOLDER = "videos"; // the default folder
 
 /**
  * @param {{ name: string, input: HTMLInputElement | HTMLSelectElement }[]} inputs of the form of a new project

@@ -1,4 +1,4 @@
-// The edits of identities, each of which can be undone.
+// The edits of identities; each can be undone.
 import { button, countedList, node } from "./elements.js";
 import { say } from "./status.js";
 

@@ -39,7 +39,7 @@ export const svgNode = (tag, properties = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 
 /**
- * A button; an error of what it starts is said.
+ * A button; the page shows an error of the action it starts.
  * @param {string} label
  * @param {(event: MouseEvent) => unknown} click
  * @param {Properties} [properties]
@@ -47,7 +47,7 @@ export const svgNode = (tag, properties = {}, ...children) =>
 export const button = (label, click, properties = {}) =>
   node("button", { type: "button", click: explained(click), ...properties }, label);
 
-/** What a field is called on the page. @param {HTMLInputElement} field */
+/** The name of a field on the page. @param {HTMLInputElement} field */
 function fieldName(field) {
   if (field.type === "radio") {
     const group = field.closest("fieldset, [role=group]");
@@ -57,7 +57,7 @@ function fieldName(field) {
   return field.getAttribute("aria-label") ?? own?.textContent?.trim() ?? field.name;
 }
 
-/** What is missing or wrong in fields. @param {HTMLInputElement[]} incomplete */
+/** A message about missing or wrong fields. @param {HTMLInputElement[]} incomplete */
 function incompleteText(incomplete) {
   const missing = incomplete.filter(({ validity }) => validity.valueMissing);
   const wrong = incomplete.filter(({ validity }) => !validity.valueMissing);
@@ -68,7 +68,7 @@ function incompleteText(incomplete) {
 }
 
 /**
- * A form whose fields `submit(form)` hands in, without leaving the page. What is missing in it is named below it.
+ * A form whose fields `submit(form)` sends, without leaving the page. Missing fields are named below it.
  * @param {Properties} properties
  * @param {(element: HTMLFormElement) => unknown} submit
  * @param {(Child | Child[])[]} children
@@ -111,7 +111,7 @@ export const countedList = (title, items, otherwise = "") => [
 
 const WORD_OF_KIND = { hit: "right", miss: "missing", wrong: "wrong" };
 
-/** What is right, missing and wrong in an answer. @param {import("./asking_shapes.d.ts").ExplainedRows} rows */
+/** Right, missing and wrong parts of an answer. @param {import("./asking_shapes.d.ts").ExplainedRows} rows */
 export const explainedList = (rows) =>
   node("ul", {}, ...rows.map(([kind, row]) => node("li", {}, node("b", {}, `${WORD_OF_KIND[kind]}: `), row)));
 

@@ -1,4 +1,4 @@
-// A video of a release: the graph of each frame, what holds when, what is asked about a moment.
+// A video of a release: the graph of each frame, the facts and their times, the questions about a moment.
 import { diagram } from "./diagram.js";
 import { button, countedList, explainedList, form, node } from "./elements.js";
 import { frameAt } from "./frame_source.js";
@@ -114,7 +114,7 @@ async function search(player, text, results) {
 /**
  * @param {GraphPlayer} opened
  * @param {Names} names
- * @param {string | null} example the one that a report led here from
+ * @param {string | null} example of a report's link to this page
  */
 function sidePanel({ player, graphOf }, names, example) {
   const graph = () => graphOf(player.frame);
@@ -170,7 +170,7 @@ function factsOf(player, { instances, relations, attributes, activities, steps }
 }
 
 /**
- * What the open datasets ask about this moment.
+ * Questions of the open datasets about this moment.
  * @param {Player} player
  * @param {string | null} example
  */
@@ -180,7 +180,7 @@ async function questions(player, example) {
   return countedList("Questions about this frame", items);
 }
 
-/** What a model answered. @param {GivenAnswer} answer */
+/** A model's answer. @param {GivenAnswer} answer */
 function answerOf({ model, status, text, is_json: isJson, rows, repetitions }) {
   const notes = [repetitions > 1 ? `the first of ${repetitions}` : "", status === "ok" ? "" : words(status)];
   const note = notes.filter(Boolean).join(", ");

@@ -72,7 +72,7 @@ function group({ properties = {} }, name, sheets) {
   return { element, read: () => Object.fromEntries(fields.map(([key, { read }]) => [key, read()])) };
 }
 
-/** What a record holds fixed, in words. @param {Schema} schema */
+/** The fixed fields of a record, in words. @param {Schema} schema */
 const titleOf = ({ properties = {} }) =>
   Object.values(properties)
     .filter((part) => "const" in part)
@@ -80,7 +80,7 @@ const titleOf = ({ properties = {} }) =>
     .join(", ");
 
 /**
- * One of several records, which differ in what they hold fixed.
+ * One of several records with different fixed fields.
  * @param {Schema[]} schemas
  * @param {string} name
  * @param {Sheets} sheets

@@ -1,4 +1,4 @@
-// A frame and what is drawn over it: masks, boxes, outlines of other frames, and whatever a person is drawing.
+// A frame and the layers over it: masks, boxes, outlines of other frames, and a person's drawing.
 import { node } from "./elements.js";
 import { colour, instanceAt, Painter, turned } from "./masks.js";
 import { Zoom } from "./zoom.js";
@@ -11,11 +11,11 @@ const LABEL = 13; // pixels of the page
 const QUICK_LINES = 270; // of masks that are painted while one moves on
 const SHARP = 3; // pixels of the page for one of the frame, from which on pixels are shown as squares
 
-/** What is drawn over every video, as the person last chose it. */
+/** The layers over every video, as the person last chose them. */
 export const shows = { masks: true, boxes: false };
 
 /**
- * Puts shapes in the place of those of a layer. An empty one is not drawn anew: that takes as long as a full one.
+ * Replaces the shapes of a layer. An empty layer is not drawn again: that takes as long as a full one.
  * @param {import("konva/lib/Layer").Layer} layer
  * @param {import("konva/lib/Shape").Shape[]} shapes
  */

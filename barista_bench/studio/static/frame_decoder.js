@@ -1,5 +1,5 @@
-// Frames of a copy of a video, decoded ahead of where one looks: from each of its keyframes to the next, off the page's
-// thread. What a frame is called by its place in the file goes through the decoder with it.
+// Decodes frames of a copy of a video ahead of the shown one: from each keyframe to the next, off the page's thread.
+// Each frame goes through the decoder with its name: its place in the file.
 /** @import { Samples } from "./shapes.d.ts" */
 
 /**
@@ -12,7 +12,7 @@
  */
 
 /**
- * The place of the last of rising values that is at most `value`; 0 where none is.
+ * The place of the last of rising values that is at most `value`; 0 if all are larger.
  * @param {number[]} values
  * @param {number} value
  */
@@ -32,7 +32,7 @@ export class FrameDecoder {
    * Null where the browser decodes no such video.
    * @param {string} url
    * @param {Samples} samples
-   * @param {number} mostGroups that are kept: the one shown, those on both sides, and what was seen last
+   * @param {number} mostGroups that are kept: the shown group, its neighbours, and the last seen ones
    */
   static async open(url, samples, mostGroups) {
     const description = Uint8Array.from(atob(samples.description), (character) => character.charCodeAt(0));
@@ -54,11 +54,11 @@ export class FrameDecoder {
     this.config = config;
     this.mostGroups = mostGroups;
     this.last = 0;
-    /** By the number of their keyframe, the one used last at the end. @type {Map<number, Group>} */
+    /** By the number of their keyframe, the last used at the end. @type {Map<number, Group>} */
     this.groups = new Map();
-    /** What is to be decoded, in this order. @type {Group[]} */
+    /** Groups to decode, in this order. @type {Group[]} */
     this.wanted = [];
-    /** What is being decoded. @type {Group | null} */
+    /** The group being decoded. @type {Group | null} */
     this.current = null;
     this.isRunning = false;
     this.decoder = this.makeDecoder();
@@ -103,7 +103,7 @@ export class FrameDecoder {
     if (isAwaited && this.current && this.current !== group) this.interrupt();
     this.run();
     const picture = await group.frames[number - group.start].promise;
-    return picture?.format ? createImageBitmap(picture) : null; // of one that was closed meanwhile it is null
+    return picture?.format ? createImageBitmap(picture) : null; // null for a group that was closed in the meantime
   }
 
   /** @param {number} at which of the keyframes it begins with @returns {Group} */
@@ -132,7 +132,7 @@ export class FrameDecoder {
     for (const { resolve } of frames) resolve(null);
   }
 
-  /** Another group is waited for: this one is decoded anew when it is wanted. */
+  /** Another group is more urgent: this one is decoded again later. */
   interrupt() {
     this.current = null;
     if (this.decoder.state === "configured") this.decoder.reset();

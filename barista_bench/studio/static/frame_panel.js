@@ -36,7 +36,7 @@ export async function framePanel(view) {
   ];
 }
 
-/** What the frame is, and its draft. @param {AnnotateView} view */
+/** The kind of the frame, and its draft. @param {AnnotateView} view */
 function stateOf(view) {
   const { work, frame } = view;
   const isWhole = work.whole.has(frame);

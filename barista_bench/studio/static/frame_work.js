@@ -1,11 +1,11 @@
-// What is shown of a frame that is annotated, and what is taken over from suggestions and other frames.
+// The content of an annotated frame, and masks taken over from suggestions and other frames.
 import { boxOf } from "./run_lengths.js";
 
 /** @import { Annotation } from "./annotation.js" */
 /** @import { Instance, StandingMask, Suggestion } from "./shapes.d.ts" */
 
 /**
- * What the player draws; of objects that have no mask here the first suggestion is among it.
+ * The layers that the player draws; they include the first suggestion of each object without a mask here.
  * @param {Annotation} work
  * @param {number} frame
  * @returns {Promise<Instance[]>}
@@ -26,7 +26,7 @@ export async function instancesOf(work, frame) {
 }
 
 /**
- * Suggestions of objects that have no mask on a frame, the first of each; and of new ones that nobody took yet.
+ * The first suggestion of each object without a mask on a frame; and suggestions of new objects that are not taken yet.
  * @param {Suggestion[]} suggestions
  * @param {Map<string, StandingMask>} marks
  */
@@ -60,7 +60,7 @@ export async function takeAll(work, frame) {
 }
 
 /**
- * The nearest frames before and after one that are drawn or annotated; undefined where there is none.
+ * The nearest drawn or annotated frames before and after one; undefined without such a frame.
  * @param {Annotation} work
  * @param {number} frame
  */
@@ -70,7 +70,7 @@ export function neighbours(work, frame) {
 }
 
 /**
- * Masks of the annotated frame before this one as a start: of one object, or of all that have none here.
+ * Masks of the annotated frame before this one as a start: of one object, or of all without a mask here.
  * @param {Annotation} work
  * @param {number} frame
  * @param {string | null} only

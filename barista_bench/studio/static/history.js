@@ -1,4 +1,4 @@
-// What a person did on this page, taken back and done again in order.
+// A person's steps on this page, undone and redone in order.
 
 /** @typedef {{ text: string, forth: () => unknown, back: () => unknown }} Step */
 
@@ -19,7 +19,7 @@ export class Steps {
     return result;
   }
 
-  /** Does a step, which can then be taken back; what was taken back before cannot be done again. @param {Step} step */
+  /** Takes a step, which can then be undone; steps undone before cannot be redone. @param {Step} step */
   take(step) {
     return this.enqueue(async () => {
       const { done } = this;
@@ -30,7 +30,7 @@ export class Steps {
     });
   }
 
-  /** Promises what was taken back, in words. */
+  /** Promises the undone step, in words. */
   undo() {
     return this.enqueue(() => moveStep(this.done, this.undone, "back", "undo"));
   }
@@ -39,7 +39,7 @@ export class Steps {
     return this.enqueue(() => moveStep(this.undone, this.done, "forth", "do again"));
   }
 
-  /** Somebody else has decided meanwhile: nothing of before can be undone any more. */
+  /** Another person has decided in the meantime: earlier steps can no longer be undone. */
   forget() {
     this.done = [];
     this.undone = [];

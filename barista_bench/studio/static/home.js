@@ -1,4 +1,4 @@
-// The home page: what is open, and a card for each video with how far it is and what comes next.
+// The home page: the open folders, and a card for each video with its progress and next step.
 import { node } from "./elements.js";
 import { address } from "./graph_player.js";
 import { openButton } from "./job_table.js";
@@ -8,7 +8,7 @@ import { counted, minutes } from "./words.js";
 /** @import { View } from "./page.d.ts" */
 /** @import { Folder, Found, Opened, VideoCard } from "./home_shapes.d.ts" */
 
-// What comes next, in the order of the work.
+// The next steps, in the order of the work.
 /** @type {Record<VideoCard["next"], (card: VideoCard) => string>} */
 const NEXT = {
   problem: () => "a file cannot be read",
@@ -104,7 +104,7 @@ function closedList(closed, open) {
 }
 
 /**
- * Reports that were written: pages of their own, which the studio's server keeps away from the studio.
+ * Written reports: separate pages, which the studio's server keeps away from the studio.
  * @param {string[]} paths
  */
 function reportLinks(paths) {
@@ -134,7 +134,7 @@ function folderList(folders) {
 
 /**
  * @param {VideoCard[]} cards
- * @param {URLSearchParams} query keeps what was chosen, so that the way back from a video leads to the same cards
+ * @param {URLSearchParams} query with the chosen filters, so that the way back from a video leads to the same cards
  */
 function videoGrid(cards, query) {
   const lengths = lengthsWhenSeen();
@@ -170,7 +170,7 @@ function videoGrid(cards, query) {
 }
 
 /**
- * A grid to which cards are added as one scrolls towards its end.
+ * A grid that adds cards as the person scrolls towards its end.
  * @template Item
  * @param {(item: Item) => Node} cardFor
  */
@@ -184,7 +184,7 @@ function growingGrid(cardFor) {
     ([{ isIntersecting }]) => {
       if (!isIntersecting || !remaining.length) return;
       add();
-      observer.unobserve(end); // and anew: it may still be in sight
+      observer.unobserve(end); // observed again: it may still be in sight
       observer.observe(end);
     },
     { rootMargin: "1000px" },
@@ -233,7 +233,7 @@ function cardOf(card, lengths) {
   return element;
 }
 
-/** What a person still has to do; masks as many on each keyframe as on those annotated. @param {VideoCard} card */
+/** A person's remaining work; masks are estimated from the annotated keyframes. @param {VideoCard} card */
 function workLeft({ asked = 0, done = 0, masks = 0, annotated = 0, doubtful = 0 }) {
   const masksLeft = annotated ? Math.round(((asked - done) * masks) / annotated) : 0;
   const counts = [

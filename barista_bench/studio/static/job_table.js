@@ -1,4 +1,4 @@
-// What was started: state, the end of the output, and what can be done about it.
+// Started commands: state, the end of the output, and possible actions.
 import { button, node } from "./elements.js";
 import { ask, send } from "./server.js";
 import { explained, say } from "./status.js";
@@ -8,7 +8,7 @@ import { minutes } from "./words.js";
 
 const PAUSE = 700; // milliseconds between two questions how far jobs are
 
-/** The table, and what asks for it anew: at once, and as long as something runs. */
+/** The table, and a function that loads it again: at once, and as long as a command runs. */
 export function jobTable() {
   const list = node("div", { class: "jobs" });
   const element = node("section", { class: "side", "aria-label": "Commands" }, list);

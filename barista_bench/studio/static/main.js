@@ -83,7 +83,7 @@ const ROUTES = {
   make: (_, query) => makeView(query),
 };
 
-/** A part of an address; one that is broken as it stands. @param {string} text */
+/** A decoded part of an address; a broken one unchanged. @param {string} text */
 const decodePart = (text) => (/%(?![0-9a-f]{2})/i.test(text) ? text : decodeURIComponent(text));
 
 /** @param {string} route */

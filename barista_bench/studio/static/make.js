@@ -1,4 +1,4 @@
-// From a video to a score: each command as a form that shows its line, and the table of what was started.
+// From a video to a score: each command as a form that shows its line, and the table of started commands.
 import { dropZone } from "./drop_videos.js";
 import { button, form, node } from "./elements.js";
 import { jobTable } from "./job_table.js";
@@ -31,7 +31,7 @@ export async function makeView(query) {
   };
 }
 
-/** What there is to begin with. @param {Workshop} workshop */
+/** The inputs to begin with. @param {Workshop} workshop */
 function firstOf({ found }) {
   const kinds = new Set(found.map(({ kind }) => kind));
   if (kinds.has("runs")) return "report";

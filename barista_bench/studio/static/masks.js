@@ -4,13 +4,13 @@ import { areaOf, isInside } from "./run_lengths.js";
 /** @import { Instance, Mask } from "./shapes.d.ts" */
 
 /**
- * What is asked of `paint_worker.js`.
+ * A request to `paint_worker.js`.
  * @typedef {object} PaintOrder
  * @property {number} number
  * @property {Mask[]} masks
  * @property {number[]} colours as ImageData has them
  * @property {boolean} isOutline
- * @property {number} shrink pixels of the frame, across and down, for one that is painted
+ * @property {number} shrink pixels of the frame, across and down, for one painted pixel
  */
 
 const OPACITY = { chosen: 190, offered: 50, other: 90 };
@@ -86,7 +86,7 @@ function inThread(masks, colours, { isOutline = false, shrink = 1 } = {}) {
 /** A mask while it is drawn. @param {Mask} mask */
 export const paintAlone = (mask) => inThread([mask], [(OPACITY.chosen << 24) | 0x00_d8_ff]);
 
-/** Paints in a thread of its own, and keeps what it painted last. */
+/** Paints in a separate thread, and keeps the last painted masks. */
 export class Painter {
   /** @param {(object: string) => boolean} isChosen */
   constructor(isChosen) {

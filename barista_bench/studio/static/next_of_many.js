@@ -1,11 +1,11 @@
-// What is put to a person one after the other: questions to be answered, answers to be rated.
+// Shows a person one task after the other: questions to answer, answers to rate.
 import { node } from "./elements.js";
 import { say } from "./status.js";
 import { counted } from "./words.js";
 /** @import { PersonState } from "./asking_shapes.d.ts" */
 
 /**
- * Shows what comes next in `parts`, under `title`.
+ * Shows the next task in `parts`, under `title`.
  * @param {HTMLElement} holder
  * @param {string} title
  * @param {PersonState} state
@@ -21,7 +21,7 @@ export function present(holder, title, { done, kept, problems }, ...parts) {
 }
 
 /**
- * Fields for one of [value, text]; the form is held back until one is chosen.
+ * Fields for one of [value, text]; the form waits until the person chooses one.
  * @param {string} name
  * @param {[value: string | number, text: string][]} choices
  */

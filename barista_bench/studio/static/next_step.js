@@ -1,4 +1,4 @@
-// What an annotator is to do next.
+// The next step of an annotator.
 import { button, node } from "./elements.js";
 
 /** @import { AnnotateView } from "./annotate.js" */

@@ -8,7 +8,7 @@ import { areaOf, visitInside } from "./run_lengths.js";
 const RIM = 2; // pixels
 
 /**
- * Only what is within the rim of an area of one colour.
+ * Only the pixels inside the rim of an area of one colour.
  * @param {Uint32Array} pixels
  * @param {number} height
  */

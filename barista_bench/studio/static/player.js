@@ -1,4 +1,4 @@
-// A video to step through and to play, with what is drawn over each frame.
+// A video to step through and to play, with layers over each frame.
 import { button, node } from "./elements.js";
 import { FrameCanvas, shows } from "./frame_canvas.js";
 import { FrameSource, frameAt, stillsOf } from "./frame_source.js";
@@ -50,7 +50,7 @@ export class Player {
     this.load = newestOf((/** @type {FrameRequest} */ request) => this.showNewest(request));
     this.source = source;
     this.canvas = new FrameCanvas(facts, (object) => this.selected.has(object));
-    /** When a frame was last asked for, in milliseconds; and what follows if none is for a while. */
+    /** The time of the last request for a frame, in milliseconds; and the work that follows a pause. */
     this.askedAt = -Infinity;
     this.resting = 0;
     /** @type {((frame: number) => unknown)[]} */
@@ -114,7 +114,7 @@ export class Player {
     this.canvas.fit(this.element.clientWidth);
   }
 
-  /** For what is quick: each frame is told that is shown. @param {(frame: number) => unknown} listener */
+  /** For quick listeners: each one gets every shown frame. @param {(frame: number) => unknown} listener */
   onFrame(listener) {
     this.frameListeners.push(listener);
   }
@@ -137,7 +137,7 @@ export class Player {
   }
 
   /**
-   * Shows a frame: its picture and what is drawn over it arrive together. Later calls wait, and only the last of them.
+   * Shows a frame: its picture and its layers arrive together. Later calls wait, and only the last of them runs.
    * @param {number} frame
    */
   async go(frame) {
@@ -186,7 +186,7 @@ export class Player {
     if (turn !== this.turn) return;
     const picture = decoded ?? (await this.source.still(frame));
     if (turn !== this.turn) return;
-    this.show(frame, picture, this.canvas.instances); // without what is drawn at meanwhile
+    this.show(frame, picture, this.canvas.instances); // without the drawing in progress
     this.lookAhead(frame, 1, false);
   }
 
@@ -196,7 +196,7 @@ export class Player {
   }
 
   /**
-   * Asks for what will be drawn next, if one goes on.
+   * Requests the next frames in the direction of the last step.
    * @param {number} frame
    * @param {number} by
    * @param {boolean} isQuick
@@ -217,7 +217,7 @@ export class Player {
   }
 
   /**
-   * What is drawn over a frame; a graph that has no such frame says so and draws nothing.
+   * The layers over a frame; a graph without such a frame says so and draws nothing.
    * @param {number} frame
    * @param {boolean} isQuick
    */
@@ -230,7 +230,7 @@ export class Player {
     }
   }
 
-  /** Asks for what is drawn over the frame again. */
+  /** Requests the layers over the frame again. */
   async refresh() {
     this.overlay.forget();
     if (this.wanted !== undefined) await this.go(this.wanted);
@@ -277,7 +277,7 @@ export class Player {
     this.offer("play");
   }
 
-  /** What the button does. @param {"play" | "pause"} action */
+  /** The action of the button. @param {"play" | "pause"} action */
   offer(action) {
     this.playing.textContent = action;
     this.playing.dataset.icon = action;

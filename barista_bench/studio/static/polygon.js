@@ -1,4 +1,4 @@
-// A polygon that is being drawn, whose edges follow what is seen.
+// A polygon in progress, whose edges follow visible contours.
 import { send } from "./server.js";
 import { reasonOf, say } from "./status.js";
 
@@ -55,7 +55,7 @@ export class Polygon {
   }
 
   /**
-   * From a corner to the next along what is seen, or straight.
+   * From a corner to the next along contours, or straight.
    * @param {number} frame
    * @param {Point | undefined} from
    * @param {Point} to

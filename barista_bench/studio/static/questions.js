@@ -76,7 +76,7 @@ class Review {
   }
 
   /**
-   * The number of the next item without a verdict after `from`, from the start again at the end; -1 where none is left.
+   * The number of the next item without a verdict after `from`, from the start again at the end; -1 if all have one.
    * @param {number} from
    */
   nextOpen(from) {

@@ -110,7 +110,7 @@ function encode(pixels, height, width) {
 /** @param {Mask["size"]} size */
 export const emptyMask = ([height, width]) => encode([], height, width);
 
-/** What is drawn on a canvas as a mask. @param {CanvasRenderingContext2D} context */
+/** The mask on a canvas. @param {CanvasRenderingContext2D} context */
 export function maskOf(context) {
   const { width, height } = context.canvas;
   const { data } = context.getImageData(0, 0, width, height);

@@ -1,4 +1,4 @@
-// Search for what is said of videos: the field, the moments found, and the search of a whole release.
+// Search in statements about videos: the field, the moments found, and the search of a whole release.
 import { form, node } from "./elements.js";
 import { address, spanText, thumbnail } from "./graph_player.js";
 import { ask } from "./server.js";
@@ -41,7 +41,7 @@ export const moments = (rows, link) =>
 /**
  * @param {string} video
  * @param {string} text
- * @returns {Promise<SearchResult>} the error in the place of what was not found
+ * @returns {Promise<SearchResult>} with the error in place of the result
  */
 async function resultOf(video, text) {
   try {
@@ -57,7 +57,7 @@ async function resultOf(video, text) {
 }
 
 /**
- * Search in every video of the release, one after the other; the words stand in the address.
+ * Search in every video of the release, one after the other; the address holds the words.
  * @param {string[]} videos
  * @param {URLSearchParams} query
  * @returns {View}

@@ -13,7 +13,7 @@ export class Segmenting {
    */
   constructor(video, preview) {
     /**
-     * What each mask was the answer to, so that a further click adds to it, also after undo.
+     * The prompt behind each mask, so that a further click adds to it, also after undo.
      * @type {WeakMap<Mask, MaskPrompt>}
      */
     this.prompts = new WeakMap();

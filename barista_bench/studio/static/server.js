@@ -1,14 +1,14 @@
-// Requests to the studio's server. What each path takes and answers stands in shapes.d.ts.
+// Requests to the studio's server. shapes.d.ts has the request and answer of each path.
 /** @import { Progress } from "./home_shapes.d.ts" */
 /** @import { Reads, Writes } from "./shapes.d.ts" */
 
-const PAUSE = 300; // milliseconds between two questions how far something is
+const PAUSE = 300; // milliseconds between two requests for progress
 
-/** What the server does not do, and why. */
+/** A refusal of the server, and its reason. */
 export class RefusedError extends Error {
   /**
    * @param {string} message
-   * @param {number} status 409 where somebody else has changed something meanwhile
+   * @param {number} status 409 if another person has changed something in the meantime
    */
   constructor(message, status) {
     super(message);
@@ -72,7 +72,8 @@ export async function waitUntilDone(progress, onProgress, element = document.bod
 }
 
 /**
- * Does `work` with the newest of what is given: what comes meanwhile replaces what waits. Promises the last result.
+ * Calls `work` with the newest input: input that arrives during a call replaces waiting input.
+ * Promises the last result.
  * @template Input
  * @template Result
  * @param {(input: Input) => Promise<Result>} work

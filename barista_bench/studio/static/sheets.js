@@ -17,15 +17,15 @@ import { say } from "./status.js";
  */
 
 /**
- * The field on the page; `mark` is what was drawn for it.
+ * The field on the page; `mark` is the drawing for it.
  * @typedef {Drawable & { element: HTMLElement, drawing: HTMLButtonElement, mark: SVGElement | null }} Target
  */
 
 /** @typedef {{ image: HTMLImageElement, layer: SVGSVGElement, element: HTMLElement }} Sheet */
 
 /**
- * A drag fills the field that is aimed at; then comes the next empty one. `scale` is what a full side of a picture maps
- * to in boxes.
+ * A drag fills the chosen field; then the next empty one is chosen. `scale` is the length of a full side of a picture
+ * in boxes.
  */
 export class Sheets {
   /**

@@ -1,4 +1,4 @@
-// A form for a statement of one's own, from the frame that is shown.
+// A form for a new statement, from the shown frame.
 import { form, node } from "./elements.js";
 import { changedLayers } from "./statements.js";
 import { say } from "./status.js";
@@ -7,7 +7,7 @@ import { say } from "./status.js";
 /** @import { Annotation } from "./annotation.js" */
 /** @import { Player } from "./player.js" */
 
-// What can be said; `type` and `value` are those of attributes and relations.
+// Kinds of statements; `type` and `value` are those of attributes and relations.
 /** @typedef {{ layer: "activity" | "step" | "touch" | "attribute" | "relation", text: string }} Kind */
 /** @typedef {Kind & { type: string, value: string }} SayableKind */
 
@@ -57,7 +57,7 @@ export function statementForm(work, player, write, touch) {
     field.hidden = !isAsked;
     field.disabled = !isAsked;
   };
-  /** Shows the fields that what is chosen needs. */
+  /** Shows the fields that the chosen kind needs. */
   const shape = () => {
     const { layer } = chosenKind();
     show(name, layer === "activity" || layer === "step");

@@ -1,4 +1,4 @@
-// What is said of objects and frames beside masks: rows of the timeline, what others propose, and how layers change.
+// Statements about objects and frames beside masks: rows of the timeline, proposals, and changes of layers.
 import { button, countedList, node } from "./elements.js";
 
 /** @import { FrameRange, Layers, Project, Row, Statement } from "./shapes.d.ts" */
@@ -72,7 +72,7 @@ export function rowsOf(layers, names, more) {
 }
 
 /**
- * Layers in which `range` of a statement is `changed`; added where it is not there, gone where `changed` is null.
+ * Layers in which `range` of a statement is `changed`; added if absent, removed if `changed` is null.
  * @param {Layers} layers
  * @param {Statement} statement
  * @param {FrameRange | null} range
@@ -103,7 +103,7 @@ export function changedLayers(layers, { list, said }, range, changed) {
 }
 
 /**
- * What is offered and not accepted yet.
+ * Proposals that are not accepted yet.
  * @param {Project} project
  * @param {Map<string, string>} names
  * @returns {StatementRow[]}
@@ -130,7 +130,7 @@ export function offeredRows({ layers, offered_layers: offered }, names) {
 }
 
 /**
- * What others propose; `write(layers)` accepts.
+ * Proposals of others; `write(layers)` accepts.
  * @param {Project} project
  * @param {Map<string, string>} names
  * @param {Player} player

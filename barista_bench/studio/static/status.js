@@ -15,11 +15,11 @@ export function say(text) {
   part("status").textContent = text;
 }
 
-/** What is said of an error. @param {unknown} error */
+/** The message of an error. @param {unknown} error */
 export const reasonOf = (error) => (error instanceof Error ? error.message : String(error));
 
 /**
- * Runs what a click starts: an error is said, not lost.
+ * Runs the action of a click; the page shows its error.
  * @template {unknown[]} Given
  * @template Result
  * @param {(...given: Given) => Result | Promise<Result>} action

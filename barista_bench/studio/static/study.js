@@ -1,4 +1,4 @@
-// A participant's way through a study: what is asked, practice with the right answers, what counts, thanks.
+// A participant's way through a study: practice with the right answers, questions that count, thanks.
 import { questionElement } from "./answer.js";
 import { button, explainedList, node, svgNode } from "./elements.js";
 import { ask, send } from "./server.js";
@@ -15,7 +15,7 @@ const ABOUT =
   "time: open your link again to continue.";
 const CHECKS = "Some questions appear twice, and a few only check that you read the questions.";
 
-/** What the person was told of last: a task's practice, or its questions that count. */
+/** The last announced part: a task's practice, or its questions that count. */
 let introduced = "";
 
 /**
@@ -53,7 +53,7 @@ function showThanks({ done, lost = 0 }) {
 }
 
 /**
- * What comes now, before it begins: the time of a question runs from when it is shown.
+ * Announces the next part: the time of a question starts when it is shown.
  * @param {StudyQuestion} state
  */
 function showStage(state) {

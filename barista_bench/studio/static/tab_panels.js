@@ -1,4 +1,4 @@
-// Panels of which one is shown.
+// Panels; one is shown at a time.
 import { button, node } from "./elements.js";
 import { explained } from "./status.js";
 
@@ -8,7 +8,7 @@ import { explained } from "./status.js";
 const nameOf = (element) => element.getAttribute("aria-label") ?? element.textContent;
 
 /**
- * Fills an element anew; what had the focus in it has it again, if something of its name is still there.
+ * Fills an element again; the field with the focus gets it back, if a field of its name is still there.
  * @param {HTMLElement} content
  * @param {Child[]} children
  */
@@ -23,7 +23,7 @@ function refill(content, children) {
 }
 
 /**
- * `panels` promise their elements by title; `fill()` asks the one that is open again, `open(title)` another.
+ * `panels` promise their elements by title; `fill()` asks the open one again, `open(title)` another.
  * @param {string} label
  * @param {Record<string, () => Child[] | Promise<Child[]>>} panels
  * @param {string} [open]

@@ -56,7 +56,7 @@ export class Timeline {
     this.editing = editing;
     this.rows = rows;
     this.closed = new Set(LAYER_NAMES.filter((layer) => !OPEN.includes(layer)));
-    /** Something is being dragged, and what is to be shown meanwhile waits for its end. */
+    /** A drag is in progress; the next content waits for its end. */
     this.isHeld = false;
     this.isLate = false;
     this.element = node("div", { class: "timeline" });
@@ -72,7 +72,7 @@ export class Timeline {
     this.fill();
   }
 
-  /** All layers; with objects chosen in the picture only what is said of them. */
+  /** All layers; with objects chosen in the picture only statements about them. */
   fill() {
     if (this.isHeld) {
       this.isLate = true;

@@ -28,7 +28,7 @@ export class Zoom {
     this.hasMoved = false;
     /** Where fingers are. @type {Map<number, Point>} */
     this.fingers = new Map();
-    /** A second finger ends what the first one began. */
+    /** A second finger ends the first one's stroke. */
     this.interrupted = () => {};
     holder.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     holder.addEventListener("pointerdown", (event) => this.press(event), { capture: true });
@@ -37,7 +37,7 @@ export class Zoom {
     }
   }
 
-  /** The size of the canvas follows the page; what is zoomed stays so. @param {number} scale that shows all */
+  /** The size of the canvas follows the page and keeps the zoom. @param {number} scale that shows all */
   fit(scale) {
     const isWhole = this.scale <= this.least;
     this.least = scale;
@@ -67,7 +67,7 @@ export class Zoom {
     return { x: (width * this.least) / 2, y: (height * this.least) / 2 };
   }
 
-  /** Within what there is to see. @param {number} dx @param {number} dy */
+  /** Moves within the picture. @param {number} dx @param {number} dy */
   move(dx, dy) {
     const { width, height } = this.frame;
     this.x = Math.min(0, Math.max(width * (this.least - this.scale), this.x + dx));

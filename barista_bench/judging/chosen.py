@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from barista_bench.errors import ConfigError
+from barista_bench.files.text_out import shared_name
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.config import OFFLINE
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
@@ -76,7 +77,7 @@ def judged_scores(judged_run: JudgedRun) -> JudgedScores:
             scores[sample] = statistics.fmean(by_criterion.values()) / results.scale
     criteria = results.rubric.criteria
     name = criteria[0] if len(criteria) == 1 else "mean over criteria"
-    return JudgedScores(results.judge.name, name, results.metrics.get(MEAN), scores)
+    return JudgedScores(shared_name(results.judge.name), name, results.metrics.get(MEAN), scores)
 
 
 def _is_of_answers(judged_run: JudgedRun) -> bool:

@@ -19,6 +19,7 @@ from barista_bench.core.guarding import unit_of
 from barista_bench.core.resampling import ratio_interval
 from barista_bench.core.status import status_counts
 from barista_bench.core.task import Task
+from barista_bench.files.text_out import shared_name
 from barista_bench.files.writing import atomic_write
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
@@ -127,8 +128,8 @@ class JudgedRun:
 
 
 def judge_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
-    """Return the judges' names. A folder digest distinguishes two settings of one judge."""
-    names = [(judged_run.run.task.name, judged_run.results.judge.name) for judged_run in judged_runs]
+    """Return the judges' names without folders. A digest distinguishes judges of one name."""
+    names = [(judged_run.run.task.name, shared_name(judged_run.results.judge.name)) for judged_run in judged_runs]
     folders: dict[tuple[str, str], set[str]] = defaultdict(set)
     for judged_run, name in zip(judged_runs, names, strict=True):
         folders[name].add(judged_run.folder.name)

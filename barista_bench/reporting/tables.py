@@ -327,7 +327,7 @@ def stopped_table(runs: Sequence[ScoredRun], judges: Sequence[JudgedRun]) -> Tab
     """Return a table with a row per run and per judge that stopped early, or None if none did."""
     labels, rows = run_labels(runs), list[Row]()
     found = [(run, run.results.stopped, "") for run in runs]
-    found += [(each.run, each.results.stopped, f" {each.results.judge.name}") for each in judges]
+    found += [(each.run, each.results.stopped, f" {shared_name(each.results.judge.name)}") for each in judges]
     for run, stopped, judge in found:
         if stopped is not None:
             label, dataset = labels[run.folder], run.results.dataset

@@ -13,7 +13,7 @@ answers. The rule:
    `name (cold)`. If they still have the same name, they are numbered: `name (cold) (1)`.
 
 The tables of judges name models by this rule (`model_labels` of `judging/cross.py`), and judges by the name of the
-judging model (`judge_labels` of `judging/judged_run.py`). `diagnosis.json` holds `ModelInfo.label`.
+judging model without folders (`judge_labels` of `judging/judged_run.py`). `diagnosis.json` holds `ModelInfo.label`.
 """
 
 from __future__ import annotations

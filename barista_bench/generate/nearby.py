@@ -25,9 +25,24 @@ def uses_near(
 
 
 def contacts_at(scene: Scene, side: Side, object_id: str, frame: int) -> set[str]:
-    """Return the contacts of a hand with an object that are recorded on a frame, and not only around a gap."""
-    rows = (row for row in scene.video.relations(frame) if row.type == scene.domain.contact_type)
-    return {row.value for row in rows if row.source.id in scene.hands[side] and row.target.id == object_id}
+    """Return the contacts of a hand with an object that are recorded on a frame.
+
+    A contact that is recorded on single frames, or on spans no longer than the gap between them, is also recorded in
+    the gap if the gap is short.
+    """
+    recorded: set[str] = set()
+    rows = scene.contacts.get((side, object_id), [])
+    for value in {row[0] for row in rows}:
+        spans = [(start, end) for name, start, end in rows if name == value]
+        before = max((span for span in spans if span[0] <= frame), default=None)
+        after = min((span for span in spans if span[0] > frame), default=None)
+        if any(start <= frame < end for start, end in spans):
+            recorded.add(value)
+        elif before and after:
+            gap = after[0] - before[1]
+            is_sampled = max(end - start for start, end in (before, after)) <= gap
+            recorded |= {value} if is_sampled and gap <= scene.frames_in(scene.domain.lengths.gap) else set()
+    return recorded
 
 
 def is_seen_apart(scene: Scene, side: Side, object_id: str, frame: int) -> bool:

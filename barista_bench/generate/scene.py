@@ -32,14 +32,19 @@ class Scene(VisibleObjects):
     """One video's graph with its events. Its parts are computed when they are first needed."""
 
     @cached_property
-    def uses(self) -> tuple[HandUse, ...]:
-        """Return the uses of named objects by hands, by time."""
+    def contacts(self) -> dict[tuple[Side, str], list[LabelledSpan]]:
+        """Return the contacts as they are recorded, with their gaps, by hand and named object."""
         rows: dict[tuple[Side, str], list[LabelledSpan]] = {}
         for source, target, row in self._relations(self.domain.contact_type):
             side = self.domain.side(source.category)
             if side is not None and target.id in self.things:
                 rows.setdefault((side, target.id), []).append(row)
-        uses = [use for (side, target), contacts in rows.items() for use in self._hand_uses(side, target, contacts)]
+        return rows
+
+    @cached_property
+    def uses(self) -> tuple[HandUse, ...]:
+        """Return the uses of named objects by hands, by time."""
+        uses = [use for (side, name), rows in self.contacts.items() for use in self._hand_uses(side, name, rows)]
         return tuple(sorted(uses, key=attrgetter("start", "end", "side", "thing.id")))
 
     @cached_property

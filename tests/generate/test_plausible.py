@@ -208,6 +208,13 @@ def test_a_touch_is_not_claimed_in_a_gap_of_its_record(tmp_path: Path) -> None:
     assert [HandsDo(None, None, frame, frames).truth(scene) for frame in frames] == [False, None, False]
 
 
+def test_a_touch_that_is_recorded_on_single_frames_lasts_between_them(tmp_path: Path) -> None:
+    contacts = [("right", "human_actions", "holds", "cup", (frame, frame + 1)) for frame in range(10, 60, 5)]
+    objects, boxes = {"right": "right hand", "cup": "coffee cup"}, {"right": (100, 20, 40, 40)}
+    scene = scene_of(tmp_path, graph_document(objects, relations=contacts, boxes=boxes))
+    assert [Touches("right", "cup", frame).truth(scene) for frame in (20, 22, 80)] == [True, True, None]
+
+
 def test_a_thing_that_the_edge_cuts_has_no_direction_along_an_edge(tmp_path: Path) -> None:
     boxes = {"tray": (10, 100, 40, 40), "cup": (200, 100, 40, 40), "jar": (200, 200, 40, 40), "lid": (280, 100, 40, 40)}
     objects = {"tray": "tray", "cup": "coffee cup", "jar": "jar", "lid": "lid"}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from barista_bench.aids.graph_rows import Box, BoxRow, RelationRow, Span, VideoRows
+from barista_bench.aids.graph_rows import Box, BoxRow, GraphRows, RelationRow, Span
 from barista_bench.core.example import Example, Fields, content_seed
 from barista_bench.metrics.interaction_f1.scoring import box_iou
 from barista_bench.scene_graph.video_graph import HANDS, UNNAMED, WINDOW
@@ -50,7 +50,7 @@ class QuestionScene(NamedTuple):
     """A question, its video, and the frames that the facts describe."""
 
     example: Example
-    video: VideoRows
+    video: GraphRows
     frames: Frames
 
     @property

@@ -64,11 +64,11 @@ _LISTS = {
     "graph_relations": ("relations", RelationRow),
     "graph_activities": ("activities", ActivityRow),
 }
-"""Maps each of these tables to a list of `VideoRows` and the type of its rows."""
+"""Maps each of these tables to a list of `GraphRows` and the type of its rows."""
 
 
 @dataclass
-class VideoRows:
+class GraphRows:
     """The graph of one video. Frames are numbered from 0, and `size` is (width, height) in pixels."""
 
     frame_count: int
@@ -97,7 +97,7 @@ class VideoRows:
         return frame_ranges(np.array(frames, dtype=np.int64))
 
 
-def read_graph_rows(data: str | Path, video_ids: Collection[str]) -> dict[str, VideoRows]:
+def read_graph_rows(data: str | Path, video_ids: Collection[str]) -> dict[str, GraphRows]:
     """Map video ids to graphs.
 
     Raises:
@@ -106,7 +106,7 @@ def read_graph_rows(data: str | Path, video_ids: Collection[str]) -> dict[str, V
     tables = {config: _read(Path(data), config, video_ids) for config in _COLUMNS}
     frame_counts = Counter(row["video_id"] for row in tables["graph_frames"])
     videos = {
-        row["video_id"]: VideoRows(frame_counts[row["video_id"]], (row["width"], row["height"]), row["fps"] or 0.0)
+        row["video_id"]: GraphRows(frame_counts[row["video_id"]], (row["width"], row["height"]), row["fps"] or 0.0)
         for row in tables["graph_frames"]
         if row["frame_index"] == 0
     }

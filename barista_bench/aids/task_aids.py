@@ -16,7 +16,7 @@ from typing import ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias, ge
 
 from barista_bench.aids.facts import Fact, FalseFacts, Finder, QuestionScene
 from barista_bench.aids.levels import LEVELS, LevelName
-from barista_bench.aids.views import VIEWS, View, mirror_fields
+from barista_bench.aids.views import FRAME_VIEWS, View, mirror_fields
 from barista_bench.core.example import Example
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
@@ -59,7 +59,7 @@ class TaskAids:
     given: tuple[LevelName, ...]
     asked: tuple[LevelName, ...] = ()
     also: tuple[LevelName, ...] = ()
-    views: tuple[View, ...] = VIEWS[:4]
+    views: tuple[View, ...] = FRAME_VIEWS
     suits: Callable[[Example], bool] = lambda example: True
 
     @property

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from barista_bench.aids.facts import Fact, FalseFacts, QuestionScene, asked_frames, sort_facts
-from barista_bench.aids.graph_rows import Box, VideoRows, read_graph_rows
+from barista_bench.aids.graph_rows import Box, GraphRows, read_graph_rows
 from barista_bench.aids.levels import LEVELS, PICTURES, LevelName, Part
 from barista_bench.aids.task_aids import Aid, aids_of, check_aids
 from barista_bench.aids.views import View, Viewed, viewed
@@ -36,7 +36,7 @@ class AidBook:
         videos: maps video ids to graphs.
     """
 
-    def __init__(self, task: Task, videos: Mapping[str, VideoRows]) -> None:
+    def __init__(self, task: Task, videos: Mapping[str, GraphRows]) -> None:
         self.task, self._aids, self._videos = task, aids_of(task), videos
         self._views: dict[tuple[str, View], Viewed | None] = {}
         self.own_boxes: OwnBoxes = {}
@@ -171,6 +171,6 @@ def _line(fact: Fact, renamed: Mapping[str, str], scene: QuestionScene, box_form
     return f"- {fact.words(renamed)}{box} ({when})"
 
 
-def _rate(video: VideoRows) -> float:
+def _rate(video: GraphRows) -> float:
     """Return frames per second, or 1 if the graph does not give the rate. Times are then frame numbers."""
     return video.fps or 1.0

@@ -26,6 +26,8 @@ from barista_bench.scene_graph.masks import encode_mask, run_problems
 
 View: TypeAlias = Literal["hide_evidence", "hide_elsewhere", "only_evidence", "mirrored", "reversed"]
 VIEWS: Final[tuple[View, ...]] = get_args(View)
+FRAME_VIEWS: Final[tuple[View, ...]] = tuple(view for view in VIEWS if view != "reversed")
+"""The views of a question whose frames need no order."""
 _SIDE = re.compile(r"\b(left|right)(?= (?:hands?|of|side)\b)|^(left|right)$", re.IGNORECASE)
 _OTHER_SIDE = {"left": "right", "right": "left", "Left": "Right", "Right": "Left"}
 _PIXELS, _ON_GRID = {"box", "boxes", "hand_pixels", "object_pixels"}, {"ground_truth_boxes", "hand_boxes", "object_box"}

@@ -23,11 +23,11 @@ OtherT = TypeVar("OtherT")
 Method = Literal[
     "prompt", "follow_up", "images", "frame_times", "request_inputs", "answer_schema", "choices",
     "parse", "has_answer", "statistics", "explain", "failures", "overlays", "image_captions", "facets", "show_to_judge",
-    "reference_answer", "random_answer", "prior_answer", "centre_answer", "copied_answer", "resampling_unit",
+    "reference_answer", "random_answer", "prior_answer", "centre_answer", "first_mask_answer", "resampling_unit",
     "asked_facts",
 ]  # fmt: skip
 _REFUSING_METHODS: Final = frozenset(
-    {"prompt", "images", "statistics", "reference_answer", "prior_answer", "centre_answer", "copied_answer"}
+    {"prompt", "images", "statistics", "reference_answer", "prior_answer", "centre_answer", "first_mask_answer"}
 )
 """Methods that may raise a BaristaError: something that the user gave or asked for cannot be used."""
 

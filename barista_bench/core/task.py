@@ -204,7 +204,7 @@ class Question(ABC):
         """
         raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Fix: use --model chance or prior")
 
-    def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
+    def first_mask_answer(self, example: Example, box_format: BoxFormat) -> str:
         """Return the question's masks of the first frame for every frame: the answer of the `copy_first_mask` model.
 
         Raises:

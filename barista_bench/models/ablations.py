@@ -38,7 +38,7 @@ from barista_bench.models.base import (
     StreamingModel,
 )
 
-Change = Callable[[Request], Request]
+RequestChange = Callable[[Request], Request]
 
 
 def ablate(model: Model, ablation: str) -> Model:
@@ -66,7 +66,7 @@ def add_aids(model: Model, settings: Mapping[str, str | int]) -> Model:
     return kind(model, AIDED, settings, lambda request: request)
 
 
-def with_changed_requests(model: Model, settings: Mapping[str, str | int], change: Change) -> Model:
+def with_changed_requests(model: Model, settings: Mapping[str, str | int], change: RequestChange) -> Model:
     """Return the model with `change` applied to its requests; its name stays, and `settings` describe the change."""
     kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
     changed = kind(model, "", settings, change)
@@ -74,7 +74,7 @@ def with_changed_requests(model: Model, settings: Mapping[str, str | int], chang
     return changed
 
 
-def unwrap_ablations(model: Model) -> tuple[Model, Change]:
+def unwrap_ablations(model: Model) -> tuple[Model, RequestChange]:
     """Return the model inside its ablations, and the function that applies all of these ablations to a request."""
     if not isinstance(model, _Ablation):
         return model, lambda request: request
@@ -125,7 +125,7 @@ def shuffled_frames(request: Request) -> Request:
     return request.with_images(order)
 
 
-_CHANGES: Mapping[str, Change] = dict(zip(ABLATIONS, (text_only, first_frame, shuffled_frames), strict=True))
+_CHANGES: Mapping[str, RequestChange] = dict(zip(ABLATIONS, (text_only, first_frame, shuffled_frames), strict=True))
 
 
 def _with_images(request: Request, indices: Sequence[int]) -> Request:
@@ -147,7 +147,7 @@ _OPTIONAL_ATTRIBUTES = frozenset({"sends_files", "reads_text_alone", "versions",
 class _Ablation:
     """A model that receives each request with a change."""
 
-    def __init__(self, model: Model, kind: str, settings: Mapping[str, str | int], change: Change) -> None:
+    def __init__(self, model: Model, kind: str, settings: Mapping[str, str | int], change: RequestChange) -> None:
         self.model = model
         self.box_format: BoxFormat = model.box_format
         inner = model.identity

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from barista_bench.other_graphs.rows import Box, Shape
+from barista_bench.other_graphs.rows import Shape, XywhBox
 from barista_bench.scene_graph.masks import encode_mask, parse_segmentations
 from barista_bench.scene_graph.shapes import NO_CORNERS, Rle, mask_of_box, mask_of_polygons
 
@@ -41,7 +41,7 @@ def box_shape(box: Sequence[float], layout: Layout = "xywh", unit: Unit = "pixel
     `degrees` turns the box clockwise about its top left corner. For a turned box, return the upright box around it.
     """
 
-    def draw(height: int, width: int) -> Rle | Box | str:
+    def draw(height: int, width: int) -> Rle | XywhBox | str:
         across, down = factors(unit, height, width)
         a, b, c, d = (float(number) * factor for number, factor in zip(box, (across, down) * 2, strict=True))
         if layout == "xyxy":
@@ -62,7 +62,7 @@ def box_shape(box: Sequence[float], layout: Layout = "xywh", unit: Unit = "pixel
     return draw
 
 
-def _box_around_turned(left: float, top: float, width: float, height: float, degrees: float) -> Box:
+def _box_around_turned(left: float, top: float, width: float, height: float, degrees: float) -> XywhBox:
     cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     across, down = [0, width * cosine, -height * sine], [0, width * sine, height * cosine]
     across, down = [*across, across[1] + across[2]], [*down, down[1] + down[2]]
@@ -77,7 +77,7 @@ def polygon_shape(
     With `holes`, a polygon inside another polygon is a hole.
     """
 
-    def draw(height: int, width: int) -> Rle | Box | str:
+    def draw(height: int, width: int) -> Rle | XywhBox | str:
         across, down = factors(unit, height, width)
         flat = [[number for x, y in polygon for number in (x * across, y * down)] for polygon in polygons]
         return mask_of_polygons(flat, height, width, even_odd=holes)
@@ -93,7 +93,7 @@ def coco_shape(segmentation: bytes | msgspec.Raw) -> Shape:
 def joined_shape(shapes: Sequence[Shape]) -> Shape:
     """Join several masks. A box is filled to a rectangle; a polygon with fewer than three corners adds nothing."""
 
-    def draw(height: int, width: int) -> Rle | Box | str:
+    def draw(height: int, width: int) -> Rle | XywhBox | str:
         masks: list[Rle] = []
         for shape in shapes:
             drawn = shape(height, width)
@@ -114,7 +114,7 @@ def joined_shape(shapes: Sequence[Shape]) -> Shape:
 def bitmap_shape(read: Callable[[], Bits], left: int, top: int) -> Shape:
     """Place a mask (rows, columns) with its top left pixel at (left, top); parts outside of the frame are cut off."""
 
-    def draw(height: int, width: int) -> Rle | Box | str:
+    def draw(height: int, width: int) -> Rle | XywhBox | str:
         try:
             bits = read()
         except (ValueError, OSError, SyntaxError, EOFError, zlib.error, Image.DecompressionBombError) as error:

@@ -14,7 +14,6 @@ from barista_bench.other_graphs.drawing import Bits, bitmap_shape, box_shape, po
 from barista_bench.other_graphs.rows import (
     OBJECTS,
     AttributeRow,
-    Box,
     Moment,
     ObjectRow,
     Rows,
@@ -22,6 +21,7 @@ from barista_bench.other_graphs.rows import (
     Shape,
     Span,
     VideoRows,
+    XywhBox,
 )
 from barista_bench.scene_graph.release import tidy_name
 from barista_bench.scene_graph.shapes import Rle
@@ -148,7 +148,7 @@ def _shape(label: Record) -> Shape:
         return box
     text = label["mask"]["$binary"]["base64"]
 
-    def draw(height: int, width: int) -> Rle | Box | str:
+    def draw(height: int, width: int) -> Rle | XywhBox | str:
         drawn = box(height, width)
         if not isinstance(drawn, tuple):
             return drawn

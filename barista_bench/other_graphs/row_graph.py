@@ -15,7 +15,6 @@ from barista_bench.media.video.readers import VideoFacts, video_facts
 from barista_bench.other_graphs.rows import (
     OBJECTS,
     AttributeRow,
-    Box,
     Moment,
     ObjectRow,
     RelationRow,
@@ -23,6 +22,7 @@ from barista_bench.other_graphs.rows import (
     SegmentRow,
     Span,
     VideoRows,
+    XywhBox,
     path_below,
 )
 from barista_bench.other_graphs.source import OTHER_RELATION, GraphWriter, ImportedVideo, ranges_of, relation_words
@@ -157,7 +157,7 @@ class RowGraph:
                 self._video.lose(row.place, "the mask has no pixel on the frame", moment=row.moment)
         return sorted(annotated.union(*self._seen.values()))
 
-    def _draw_row(self, row: ObjectRow, frame: int) -> Rle | Box | str:
+    def _draw_row(self, row: ObjectRow, frame: int) -> Rle | XywhBox | str:
         category = tidy_name(row.category)
         if problem := _name_problem("id", row.key) or _name_problem("category", category):
             return problem

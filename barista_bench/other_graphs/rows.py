@@ -35,9 +35,9 @@ T = TypeVar("T")
 
 Moment: TypeAlias = int | float | str
 """The number of a frame, from 0; seconds from the start; or the name of a picture."""
-Box: TypeAlias = tuple[float, float, float, float]
+XywhBox: TypeAlias = tuple[float, float, float, float]
 """Left, top, width and height in pixels."""
-Shape: TypeAlias = Callable[[int, int], Rle | Box | str]
+Shape: TypeAlias = Callable[[int, int], Rle | XywhBox | str]
 """Draws a shape on a frame of (height, width): returns a mask or a box, or the reason for a failure."""
 
 

@@ -376,7 +376,7 @@ def _questions_hide_the_reference(case: _Case) -> None:
             case.look_at(example, "what is asked")
             _demand(all(part(example) == part(elsewhere) for part in question), "changes with what is not `inputs`")
             for name, baseline in _baselines(case, example, box_format).items():
-                if name not in ("centre_answer", "copied_answer"):  # these may belong to the true objects
+                if name not in ("centre_answer", "first_mask_answer"):  # these may belong to the true objects
                     case.look_at(example, name)
                     _demand(_answer_of(baseline, example) == _answer_of(baseline, untrue), "changes with the reference")
 
@@ -390,7 +390,7 @@ def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str
         "prior_answer": lambda question: task.prior_answer(question, others, box_format),
         "prior_answer without others": lambda question: task.prior_answer(question, (), box_format),
         "centre_answer": lambda question: task.centre_answer(question, box_format),
-        "copied_answer": lambda question: task.copied_answer(question, box_format),
+        "first_mask_answer": lambda question: task.first_mask_answer(question, box_format),
     }
 
 

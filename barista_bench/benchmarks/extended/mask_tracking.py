@@ -218,7 +218,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         inputs = TrackingInputs.of(example)
         return _answer_text(dict.fromkeys(_object_frames(inputs), fraction_box_mask(_usual_box(others), inputs.size)))
 
-    def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
+    def first_mask_answer(self, example: Example, box_format: BoxFormat) -> str:
         inputs = TrackingInputs.of(example)
         given_masks = {item.number: item.rle.mask for item in inputs.objects}
         return _answer_text({(number, frame): given_masks[number] for number, frame in _object_frames(inputs)})

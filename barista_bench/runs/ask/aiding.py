@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.metrics.interaction_f1.scoring import box_iou
 from barista_bench.models import Model, Request
-from barista_bench.models.ablations import add_aids
+from barista_bench.models.ablations import RequestChange, add_aids
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.earlier_run import answers_hash
 from barista_bench.runs.described import AIDS_FILE
@@ -41,7 +41,6 @@ from barista_bench.runs.score.scoring import read_scored
 
 NEEDS_VIDEO = "show other frames or parts of the video. Fix: build the dataset with --frames linked"
 _FRAME_CACHE = 64 * 2**20
-Change = Callable[[Request], Request]
 log = logging.getLogger(__name__)
 
 
@@ -114,7 +113,7 @@ def _asked(opened: OpenedTask) -> list[Example]:
 
 
 def _only(
-    opened: OpenedTask, kept: Mapping[str, object], change: Change, lines: Sequence[bytes], why: str
+    opened: OpenedTask, kept: Mapping[str, object], change: RequestChange, lines: Sequence[bytes], why: str
 ) -> OpenedTask:
     if not kept:
         raise DataError(f"{opened.data}: no example of {opened.task.name} can be asked so: {why}. Fix: name another")

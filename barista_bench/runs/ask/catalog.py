@@ -144,7 +144,7 @@ _METHODS: Mapping[str, Method] = {
     "chance": "random_answer",
     "prior": "prior_answer",
     "centre_box": "centre_answer",
-    "copy_first_mask": "copied_answer",
+    "copy_first_mask": "first_mask_answer",
 }
 """Each scripted model and the task method that computes its answers."""
 

@@ -50,7 +50,7 @@ def write_program(path: Path, address: Path, module: str = "") -> None:
 
 @contextmanager
 def command_server(folder: Path) -> Iterator[Path]:
-    """The address of a server, in a folder whose name is short."""
+    """The address of a server, in a folder with a short name."""
     address = folder / "commands"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(address))

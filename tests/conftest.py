@@ -55,7 +55,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def real_release() -> Path:
-    """Real annotated clips, which lie beside the repository on some machines and are never part of it."""
+    """Real annotated clips, which some machines have beside the repository and which are never part of it."""
     folder = SHARED / "real"
     if not folder.is_dir():
         pytest.skip(f"{folder} is absent: real clips are not part of this repository")

@@ -1,4 +1,4 @@
-"""What lies in a folder, and archives of such folders, as tests make and compare them."""
+"""The content of a folder, and archives of such folders, as tests make and compare them."""
 
 import io
 import tarfile

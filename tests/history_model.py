@@ -28,7 +28,7 @@ class Run:
     """The state of a run folder in the model of this test.
 
     Attributes:
-        answers: the finished ones that stand undamaged in the logs.
+        answers: the finished and undamaged answers in the logs.
         steps: first answers, likewise, of the two that a sample takes.
         lasts: second answers in the log of steps beside their first: the next start takes up the ones with a lost
         sample.
@@ -36,7 +36,7 @@ class Run:
         case: the scoring option of the last start.
         metrics: accuracy, by the value of the scoring option, as last scored.
         plain: the value of that option by which `results.json` is.
-        data: where the dataset lies, relative to the run folder at the last start, and absolute.
+        data: the place of the dataset, relative to the run folder at the last start, and absolute.
     """
 
     name: str

@@ -44,7 +44,7 @@ def killed_at(write: int, *, before: bool, work: Callable[[], object]) -> int:
 
 
 def survived_kills(video: Path, whole: Callable[[], object], *, before: bool) -> tuple[int, dict[str, bytes]]:
-    """How many kills the work survives, at each of its writes one, and the files that it ends with each time.
+    """The number of kills that the work survives, one at each of its writes, and the final files each time.
 
     The folder is copied at each write, just before or after the file is in place: the state that a kill there would
     leave. The work then continues from each copy.

@@ -1,4 +1,4 @@
-"""Projects of the small kitchen, whose whole reference is known, and what people would decide about it."""
+"""Projects of the small kitchen with a known reference, and people's decisions about it."""
 
 import functools
 import os
@@ -28,7 +28,7 @@ def only(kitchen: Path, folder: Path, video_id: str = VIDEO) -> Path:
 
 
 def started(kitchen: Path, folder: Path, propagator: str = "copy_nearest") -> Project:
-    """A project of one video whose signal is known: two contacts."""
+    """A project of one video with a known signal: two contacts."""
     return _copied(_made(kitchen, propagator), folder)
 
 

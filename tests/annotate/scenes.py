@@ -1,4 +1,4 @@
-"""A made scene whose masks are known: a textured box that drifts over a textured table, with a lid inside of it."""
+"""A made scene with known masks: a textured box that drifts over a textured table, with a lid inside it."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ NOTHING = encode_mask(np.zeros((HEIGHT, WIDTH), dtype=np.bool_))
 
 
 def rectangle(x: int, y: int, width: int, height: int) -> Rle:
-    """A filled rectangle; what lies outside of the frame is cut off."""
+    """A filled rectangle, cut off at the edges of the frame."""
     mask = np.zeros((HEIGHT, WIDTH), dtype=np.bool_)
     mask[max(y, 0) : max(y + height, 0), max(x, 0) : max(x + width, 0)] = True
     return encode_mask(mask)

@@ -128,7 +128,7 @@ def test_confidences_come_as_csv_with_holes(project: Project, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "text", ["", "a,b\n1,2\n", "frame,confidence\n0,2\n", "frame,confidence\n-1,0\n", "frame,confidence\n99999999,0\n"]
 )
-def test_csv_files_that_are_no_confidences_are_refused(text: str, tmp_path: Path) -> None:
+def test_csv_files_without_confidences_are_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "clip.csv"
     path.write_text(text)
     with pytest.raises(DataError, match="no confidences"):

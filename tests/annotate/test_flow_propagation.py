@@ -1,4 +1,4 @@
-"""Masks carried by optical flow over a scene whose every mask is known."""
+"""Optical flow carries masks over a scene with known masks."""
 
 import importlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The segmenter without weights, and outlines along edges, on pictures whose truth is drawn."""
+"""The segmenter without weights, and outlines along edges, on drawn pictures with known masks."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Projects whose masks are carried by a tracker of SAM, and whose bootstraps are models: tiny, with random weights."""
+"""Projects with a tracker of SAM for masks and models for bootstraps: tiny, with random weights."""
 
 import re
 import signal

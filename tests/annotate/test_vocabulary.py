@@ -40,7 +40,7 @@ def test_add_names_adds_values_of_attributes_and_names_the_other_terms(
     assert export_project(project.folder, tmp_path / "out").videos[VIDEO].left_out == ["position: astride"]
 
 
-def test_added_names_exclude_each_other_and_leave_the_rest_of_the_file_as_it_is(project: Project) -> None:
+def test_added_names_exclude_each_other_and_change_nothing_else_in_the_file(project: Project) -> None:
     path = project.folder / "vocabulary.yaml"
     before = path.read_text(encoding="utf-8").splitlines()
     unknown_type = Term("price", "high", True)

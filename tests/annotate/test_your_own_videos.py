@@ -60,7 +60,7 @@ def write_start(clip: Path, folder: Path) -> None:
 
 
 def _started(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows that begin in time, with the part of their ranges that lies in it."""
+    """The rows that begin in the time, with the part of their ranges inside it."""
     for row in rows:
         ranges = row.get("image_ranges") or [row["image_range"]]
         inside = [

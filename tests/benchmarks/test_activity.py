@@ -75,7 +75,7 @@ def test_segments_come_by_video_and_by_place_in_the_file(tmp_path: Path) -> None
     ("segment", "count", "shown"),
     [
         ((0, 10), 4, [0, 3, 6, 10]),
-        ((25, 40), 4, [25, 29, 34, 39]),  # there is no frame 40
+        ((25, 40), 4, [25, 29, 34, 39]),  # frame 40 is missing
         ((2, 9), 4, [2, 4, 6, 9]),
         ((5, 8), 4, [5, 6, 7, 8]),
         ((-5, 8), 4, [0, 2, 5, 8]),
@@ -168,7 +168,7 @@ def drawn(class_id: str, seed: str, choices: int | None, same_verb: int) -> list
 def test_choices_are_drawn_by_seed_video_and_segment(
     root: Path, seed: int | None, choices: int | None, same_verb: int
 ) -> None:
-    """No number of choices means all; the fraction of the right one's verb ends where there are no more."""
+    """Without a number all choices count; the fraction for the right verb ends where no more choices have it."""
     examples, _ = derive(root, replace(ALL, seed=seed, choices=choices, same_verb=same_verb))
     assert len(examples) == 5
     for example in examples:
@@ -190,7 +190,7 @@ def test_fewer_than_four_choices_make_no_question(tmp_path: Path) -> None:
     assert [len(items) for items in derive(root, replace(ALL, choices=3))] == [0, 3]
 
 
-def test_a_class_is_called_by_its_first_name_and_by_its_id_if_that_is_taken(tmp_path: Path) -> None:
+def test_a_class_has_its_first_name_or_its_id_if_the_name_is_taken(tmp_path: Path) -> None:
     root = release(tmp_path, activity(0, 10, "a", "Open lid"), activity(11, 20, "b", "Open lid"))
     release(root, activity(0, 10, "a", "Open the lid"), activity(11, 20, "c", "Shut lid"), video_id="v2")
     release(root, activity(0, 10, "d", "Lift cup"), video_id="v3")
@@ -332,7 +332,7 @@ def test_by_the_papers_protocol_a_choice_may_be_named_in_any_form(answer: str) -
     assert task.parse(answer, FOUR, DEFAULT_BOX_FORMAT) == Prediction({"choice_id": "B"})
 
 
-def test_by_the_papers_protocol_a_pronoun_is_no_choice() -> None:
+def test_the_papers_protocol_reads_no_pronoun_as_a_choice() -> None:
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXY"
     choices = [{**FOUR["choices"][0], "choice_id": letter, "text": f"Lift {letter}"} for letter in letters]  # type: ignore[index]
     for answer, letter in (("Answer: I think it is B", "B"), ("Answer: I", "I"), ("Answer: I cannot tell", None)):

@@ -1,4 +1,5 @@
-"""What every task can be asked beside a model: its prior, the middle of the image, and the schema of its answers."""
+"""Programs beside the models that every task can ask: its prior, the middle of the image, and the schema of its
+answers."""
 
 import json
 import random
@@ -59,7 +60,7 @@ def scores(task: Task, examples: Sequence[Example], answer: Callable[[Example], 
 
 @pytest.mark.full
 @every_task
-def test_the_prior_lies_between_chance_and_the_truth(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
+def test_the_priors_score_is_between_chance_and_the_truth(task: Task, drawn: dict[str, tuple[Example, ...]]) -> None:
     examples = drawn[task.name]
     others = others_of(examples)
     assert len(others) == 3

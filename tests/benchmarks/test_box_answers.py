@@ -37,7 +37,7 @@ CUP, POT = [10.0, 10.0, 30.0, 30.0], [60.0, 60.0, 90.0, 90.0]
         ([CUP, [200, 200, 210, 210]], [(0, 0)], [AnswerFailure("missed", ("pot",)), AnswerFailure("hallucinated")]),
     ],
 )
-def test_boxes_that_do_not_match_are_told_apart(answered: list, pairs: list, expected: list) -> None:
+def test_kinds_of_unmatched_boxes_have_different_names(answered: list, pairs: list, expected: list) -> None:
     assert box_failures([CUP, POT], answered, pairs, ["cup", "pot"]) == expected
 
 

@@ -356,7 +356,7 @@ def test_activities_progress_from_keyframe_to_keyframe(tmp_path: Path) -> None:
             [("Place cup", 0, 20), ("Press button", 20, 40)],
             [(0, "started", "Press button", 16, 20), (0, "continuing", "Place cup", 16, 20)],
         ),
-        # A step that repeats itself is told once.
+        # A repeated step is listed once.
         (
             [("Stir milk", 4, 4), ("Stir milk", 12, 12)],
             [(0, "started", "Stir milk", 0, 4), (1, "ended", "Stir milk", 4, 8)],
@@ -365,7 +365,7 @@ def test_activities_progress_from_keyframe_to_keyframe(tmp_path: Path) -> None:
         ([("Place cup", 0, 40)], []),
     ],
 )
-def test_a_step_is_told_where_something_begins_or_ends(
+def test_the_list_names_a_step_where_it_begins_or_ends(
     tmp_path: Path, activities: list[tuple[str, int, int]], expected: list[tuple[int, str, str, int, int]]
 ) -> None:
     content = {**quiet(), "activities": [activity(*listed) for listed in activities]}

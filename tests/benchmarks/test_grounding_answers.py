@@ -133,7 +133,7 @@ def test_a_failed_answer_counts_as_empty(example: Example) -> None:
 
 def test_metrics_without_a_reference_are_left_out(example: Example) -> None:
     result = TASK.aggregate([Scored(example, None)])
-    # The cup is 20 x 20 pixels: small; there are no medium and large objects.
+    # The cup is 20 x 20 pixels: small; the scene has no medium and large objects.
     assert {name for name in result if name.startswith("map_")} == {"map_50", "map_75", "map_small"}
     assert isinstance(result["map"], float)
     assert result["per_category"]["coffee cup"]["support"] == 1

@@ -58,7 +58,7 @@ def test_seconds_end_at_59_and_so_do_minutes_below_an_hour_hand(text: object, se
 
 
 @pytest.mark.parametrize("text", ["12.5", "0:12.5"])
-def test_a_time_is_read_out_of_as_many_characters_as_are_allowed_and_no_more(text: str) -> None:
+def test_a_time_is_read_from_exactly_the_allowed_number_of_characters(text: str) -> None:
     assert read_seconds(text.rjust(MAX_TEXT)) == 12.5
     assert read_seconds(text.rjust(MAX_TEXT + 1)) is None
 
@@ -152,7 +152,7 @@ def test_common_forms_of_answers_are_hardly_ever_unread_and_never_read_wrongly(b
     assert counts["wrong"] == 0, [form["text"] for form in forms if outcome(form) == "wrong"]
 
 
-def test_no_word_of_the_table_stands_twice() -> None:
+def test_the_table_has_each_word_once() -> None:
     words = Counter(word for entries in _TABLE.values() for word in entries.split())
     assert not [word for word, count in words.items() if count > 1]
     assert all(word == word.lower() for word in words)

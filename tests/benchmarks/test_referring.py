@@ -70,7 +70,7 @@ def test_of_the_frames_at_the_stride_those_inside_an_activity_are_kept(tmp_path:
     assert len({e.frames[0].frame_index for e in derive(tmp_path)}) == 10
 
 
-def test_unknown_objects_are_no_candidates_but_count_as_other_ends(tmp_path: Path) -> None:
+def test_unknown_objects_are_never_candidates_but_count_as_other_ends(tmp_path: Path) -> None:
     content = document()
     add_object(content, "o-what", "Unknown", (20, 20, 8, 8), color="red")
     content["relations"] = [relation("o-what", CUP, "any", "leans at", (0, 40))]
@@ -162,7 +162,7 @@ def test_a_cap_groups_by_category_and_draws_from_each_that_is_larger(
 
 
 def test_an_object_annotated_twice_is_asked_about_once(tmp_path: Path) -> None:
-    """Both annotations are drawn; the second one drawn is left out, and said to be."""
+    """Both annotations are drawn; the second one drawn is left out, with a message."""
     content = document()
     content["annotations"].append({"image_id": 12, "object_id": CUP, "bbox": [10, 20, 30.5, 5]})
     graph = SceneGraph(write_release(tmp_path, content=content, video=False))
@@ -202,7 +202,7 @@ def test_an_explanation_names_facts_and_foreign_words(example: Example) -> None:
     assert {row.kind for row in TASK.explain(example, None).rows} == {"miss"}
 
 
-def test_a_fact_that_stands_twice_is_explained_once_and_fails_twice(example: Example) -> None:
+def test_a_repeated_fact_is_explained_once_and_fails_twice(example: Example) -> None:
     facts = [{"kind": "relation", "text": "coffee cup touches coffee cup"}] * 2
     sentence = "The coffee cup that touches a coffee cup."
     twice = replace(example, target={**example.target, "facts": facts, "sentence": sentence})

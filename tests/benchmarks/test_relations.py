@@ -240,7 +240,7 @@ def test_answers_are_read_as_released(answer: str, relations: list[dict], droppe
     assert TASK.parse(answer, {}, BOXES) == Prediction({"relations": relations}, dropped)
 
 
-def test_the_papers_protocol_drops_numbers_that_are_not_whole_and_fields_that_are_no_texts() -> None:
+def test_the_papers_protocol_drops_fractional_numbers_and_fields_without_text() -> None:
     entries = [{**ONE, "source_id": 1.5}, {**ONE, "target_id": True}, {**ONE, "value": 5}, ONE]
     parsed = Relations(options={"protocol": "paper"}).parse(json.dumps(entries), {}, BOXES)
     assert parsed == Prediction({"relations": [ONE]}, dropped=3)

@@ -86,7 +86,7 @@ def test_fields_beside_the_known_ones_do_no_harm(tmp_path: Path) -> None:
     assert json.dumps(list(map(str, whole.value))).isascii()  # type: ignore[call-overload]
 
 
-def test_a_value_that_is_no_list_and_a_missing_field_are_named() -> None:
+def test_a_value_other_than_a_list_and_a_missing_field_are_named() -> None:
     log = ProblemLog("cups.json")
     assert list(elements({"name": "a"}, log, "cups")) == []
     assert "error: cups.json: cups: is a dict, no list of records" in str(log.listed[0])
@@ -113,7 +113,7 @@ def test_files_are_those_that_are_meant_by_depth_and_name(tmp_path: Path) -> Non
             annotation_files(root, "cups", lambda path: False, ("*",))
 
 
-def test_media_lie_beside_the_annotations_unless_named(tmp_path: Path) -> None:
+def test_media_are_read_beside_the_annotations_unless_named(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_text("[]")
     assert media_folder(file, None) == media_folder(tmp_path, None) == tmp_path

@@ -55,7 +55,7 @@ def result(name: str, box_format: BoxFormat = BOXES, answer: str | None = None) 
 
 
 def run(name: str, *errors: str | None, judged: dict[str, Any] | None = None) -> tuple[Task, list[ReleasedRecord]]:
-    """One record an entry: answered rightly (None), not read, or not answered."""
+    """One record an entry: right answer (None), unread answer, or no answer."""
     task, unread = get_task("barista", name), task_result(get_task("barista", name), example(name), None, BOXES)
     results = {None: {**result(name), **(judged or {})}, UNREAD: unread, FAILED: {}}
     return task, [

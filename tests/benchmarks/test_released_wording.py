@@ -124,7 +124,7 @@ def test_the_paper_shows_hands_without_a_text(prompts: Path) -> None:
     assert asked(prompts, "hand_object", protocol="paper").parts == (ImagePart(0),)
 
 
-def test_the_writer_keeps_doubled_braces_and_is_told_the_category(prompts: Path) -> None:
+def test_the_writer_keeps_doubled_braces_and_its_prompt_names_the_category(prompts: Path) -> None:
     system, user = read_wording("barista", WRITER, prompts).fill(category="state_change", changes="- a")
     assert system == 'Write a question and {{"answer": 1}}.\n\n\nOnly about state_change.'
     assert user == "- a"

@@ -91,7 +91,7 @@ def test_drawn_metrics_equal_the_metrics_of_the_drawn_samples_for_every_option(
             text = [task.reference_answer(example, BOXES), chance, chance, chance, "no answer"][index % 5]
             samples.append(answered(task, example, text))
         weights = np.ones((1, len(samples)))
-        if not task.scores_whole_units:  # whose draws are no lists of samples
+        if not task.scores_whole_units:  # its draws are not lists of samples
             weights = np.vstack([weights, np.random.default_rng(1).integers(0, 3, (4, len(samples)))])
         drawn, slow = task.statistics(samples).compute_metrics(weights), drawn_out(task, samples, weights)
         assert task.primary in drawn

@@ -138,7 +138,7 @@ def from_file(folder: Path) -> Sampling:
     return replace(SHORT, pairs=str(folder))
 
 
-def test_written_pairs_replace_the_templates_as_they_stand(tmp_path: Path, root: Path) -> None:
+def test_written_pairs_replace_the_templates_unchanged(tmp_path: Path, root: Path) -> None:
     """Neither drawn nor sorted nor measured again, with any caps."""
     pairs = pair("Short.", "relation_change"), pair(), pair(), pair("the the", "")
     folder = cache(tmp_path, clip(*pairs, index=3), "", clip(pair(), frames=[5, 9, 99]))
@@ -313,7 +313,7 @@ def test_template_answers_are_long_enough_and_cover_every_change(
         assert is_said(describe_change(item), pair["answer"])
 
 
-def test_changes_that_read_the_same_are_told_once() -> None:
+def test_changes_with_equal_texts_are_listed_once() -> None:
     put = change("relation_change", "new", "lid", "jar", value="on")
     moved = [
         msgspec.structs.replace(put, number=1),

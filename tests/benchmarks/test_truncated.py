@@ -1,4 +1,4 @@
-"""Answers that break off inside of their JSON: read by the paper's protocol, and never more than was said."""
+"""Answers cut inside their JSON: the paper's protocol reads them, and never more than they contain."""
 
 import json
 import time

@@ -78,7 +78,7 @@ def parsed(name: str, text: str) -> Prediction | ParseError:
 
 
 @pytest.mark.parametrize(("name", "text"), UNREAD)
-def test_an_answer_none_of_whose_entries_can_be_read_is_a_parse_error(name: str, text: str) -> None:
+def test_an_answer_with_only_unreadable_entries_is_a_parse_error(name: str, text: str) -> None:
     assert isinstance(parsed(name, text), ParseError)
 
 

@@ -33,7 +33,7 @@ boxes_strategy = st.lists(st.lists(st.integers(0, 1000), min_size=4, max_size=4)
 
 
 @given(st.lists(boxes_strategy, min_size=1, max_size=6))
-def test_usual_boxes_are_as_many_as_most_lists_have_and_their_mean(answers: list[Any]) -> None:
+def test_the_prior_gives_the_commonest_number_of_boxes_and_their_mean(answers: list[Any]) -> None:
     usual = usual_boxes(answers)
     counts = Counter(map(len, answers))
     assert len(usual) == min(count for count, lists in counts.items() if lists == max(counts.values()))
@@ -158,7 +158,7 @@ def test_grounding_answers_where_objects_of_the_category_usually_are() -> None:
     assert answer == {"bboxes": [[50, 100, 200, 250]]}
     lids = json.loads(task.prior_answer(boxed("v9", "lid"), others, GRID))
     assert lids == {"bboxes": [[500, 500, 600, 600], [700, 600, 800, 700]]}
-    # Of all categories as many have one box as have two: the smaller number.
+    # As many categories have one box as have two: the smaller number counts.
     assert json.loads(task.prior_answer(boxed("v9", "jar"), others, GRID)) == answer
     assert task.prior_answer(boxed("v9", "cup"), (), GRID) == task.centre_answer(boxed("v9", "cup"), GRID)
 
@@ -199,7 +199,7 @@ def test_activity_answers_the_choice_that_is_the_truth_most_often() -> None:
     assert (
         task.prior_answer(asked("v9", "a"), [asked("v1", "c"), asked("v2", "c"), asked("v3", "a")], GRID) == "ANSWER: C"
     )
-    # Close lid stands before Open lid.
+    # Close lid comes before Open lid.
     assert task.prior_answer(asked("v9", "a"), [asked("v1", "a"), asked("v2", "b")], GRID) == "ANSWER: B"
 
 
@@ -218,7 +218,7 @@ def test_a_question_never_asked_gets_the_answer_of_the_most_similar_one() -> Non
     assert task.prior_answer(asked("v9", "What does the right hand touch?", ""), others, GRID) == "Answer: the jar"
 
 
-def test_a_set_of_examples_is_looked_at_once_if_it_cannot_change() -> None:
+def test_an_unchangeable_set_of_examples_is_read_once() -> None:
     looked: dict[int, int] = defaultdict(int)
 
     @remember

@@ -32,7 +32,7 @@ PLAIN, SMALL, LARGE = (ClusterNode(str(gpus), f"node{gpus}", 8, gpus) for gpus i
         ("auto", [PLAIN], [(PLAIN, 8, 0)]),
     ],
 )
-def test_copies_of_a_model_are_placed_by_gpu_or_else_by_node(device: str, nodes: list, placed: list) -> None:
+def test_copies_of_a_model_are_placed_by_gpu_or_without_gpus_by_node(device: str, nodes: list, placed: list) -> None:
     assert placements(device, nodes) == placed
 
 

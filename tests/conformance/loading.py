@@ -14,7 +14,7 @@ FOLDERS = sorted(path.parent.name for path in METRICS.glob("[!_.]*/__init__.py")
 
 @contextmanager
 def own_modules(folder: Path) -> Iterator[Path]:
-    """Let `evaluate` copy scripts into `folder`, from the repository's root; gives the folder of its data."""
+    """Let `evaluate` copy scripts into `folder`, from the repository's root; return the folder of its data."""
     evaluate = pytest.importorskip("evaluate")
     patch = pytest.MonkeyPatch()
     patch.setattr(evaluate.config, "HF_MODULES_CACHE", folder)
@@ -30,7 +30,7 @@ def own_modules(folder: Path) -> Iterator[Path]:
 
 
 def load_class(name: str, data: Path) -> type:
-    """The metric's class. Within `own_modules`, whose data folder this is."""
+    """The metric's class. Call it within `own_modules`, which has this data folder."""
     import evaluate
 
     return type(evaluate.load(str(METRICS / name), cache_dir=str(data)))

@@ -139,7 +139,7 @@ SAMPLES: dict[str, list[Sample]] = {
             headline="average_precision",
             perfect=[["cup"], ["cup"], ["lid"], ["lid"]],
             all_wrong=[["lid", "milk", "spoon"], ["lid", "milk", "spoon"], ["cup", "milk"], ["milk"]],
-            # Every right option stands last, and one option in four is right.
+            # Every right option is last, and one option in four is right.
             lowest=0.25,
             arrays=False,
         ),

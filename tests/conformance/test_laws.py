@@ -98,7 +98,7 @@ def releases(source_of: Callable[[str], Path]) -> Releases:
 
 
 @pytest.mark.parametrize("task", BROKEN, ids=lambda task: task.__name__)
-def test_a_broken_task_is_told_which_law_it_breaks_for_which_example(task: type[Task], releases: Releases) -> None:
+def test_the_message_about_a_broken_task_names_the_law_and_the_example(task: type[Task], releases: Releases) -> None:
     with pytest.raises(LawError, match=BROKEN[task]) as raised:
         check_task(task, [task().stamp(example) for example in releases.examples(Activity)])
     assert str(raised.value).startswith("barista/activity by the protocol")

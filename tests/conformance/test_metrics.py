@@ -66,7 +66,7 @@ def without(result, sample):
 
 
 def assert_same(got, want, where="result"):
-    """Equal but for the last digits of floats, at any depth."""
+    """Equal except for the last digits of floats, at any depth."""
     if isinstance(want, dict):
         assert isinstance(got, dict), where
         assert got.keys() == want.keys(), where
@@ -178,7 +178,7 @@ def test_a_result_counts_its_examples_and_is_plain_json(name, sample, loaded):
 
 
 @every_sample
-def test_empty_input_is_refused_in_words(name, sample, loaded):
+def test_empty_input_is_refused_with_a_message(name, sample, loaded):
     with pytest.raises(ValueError, match=r"empty|nothing to score|give at least"):
         loaded.compute(name, sample, {column: [] for column in sample.columns})
 

@@ -54,7 +54,7 @@ def offline(tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def registered() -> Iterator[None]:
-    """`load_dataset` is ours meanwhile."""
+    """Replaces `load_dataset` by our function."""
     register()
     yield
     unregister()

@@ -304,7 +304,7 @@ def test_a_dry_run_counts_the_examples_of_a_build_and_writes_nothing(
 
 
 @pytest.mark.full
-def test_only_a_dataset_of_ours_with_nothing_else_in_it_is_replaced(small_release: Path, tmp_path: Path) -> None:
+def test_only_our_dataset_without_other_files_is_replaced(small_release: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for _ in range(2):
         build(small_release, out, configs=["relations"], sampling=SAMPLING, cache=False)

@@ -1,4 +1,4 @@
-"""Entries of the `datasets` cache are told apart by content; the plain name is the newest, and a line says so."""
+"""Content distinguishes entries of the `datasets` cache; the plain name is the newest, and a line says so."""
 
 import logging
 import os

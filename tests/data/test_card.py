@@ -169,7 +169,7 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 
 @pytest.mark.parametrize("name", [name for name in BENCHMARKS if name not in ("extended", "made")])
-def test_each_benchmark_has_a_script_of_its_name(name: str) -> None:
+def test_each_benchmark_has_a_script_with_its_name(name: str) -> None:
     assert f'["build", "--benchmark", "{name}"]' in (SCRIPTS / f"{name}.py").read_text()
 
 

@@ -134,7 +134,7 @@ def test_scores_of_a_judge_become_verdicts_and_come_back(six_frozen: Path, tmp_p
 
 
 @pytest.mark.parametrize("name", task_names("barista"))
-def test_a_run_of_ours_keeps_its_metrics(name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+def test_our_run_keeps_its_metrics(name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
     run(six_frozen, tmp_path / "ours", task=name, model="chance", repetitions=1)
     done = export_run(tmp_path / "ours", tmp_path / "released")
     assert sorted(path.name for path in (tmp_path / "released").iterdir()) == sorted(FILES)
@@ -143,7 +143,7 @@ def test_a_run_of_ours_keeps_its_metrics(name: str, six_frozen: Path, kitchen_re
     first, other = (score(tmp_path / folder).results for folder in ("ours", "again"))
     assert other.coverage == first.coverage
     if name == "referring":
-        return  # its words are compared with a sentence of ours, which released lines do not hold
+        return  # its words are compared with our sentence, which released lines lack
     assert {k: v.repetitions for k, v in other.metrics.items()} == {k: v.repetitions for k, v in first.metrics.items()}
 
 
@@ -176,7 +176,7 @@ def test_several_runs_are_several_folders(six_frozen: Path, tmp_path: Path) -> N
         assert all((folder / name).read_bytes() == (before / name).read_bytes() for name in FILES)
 
 
-def test_a_judged_run_of_ours_keeps_its_scores_and_one_of_several_judges_has_to_be_named(
+def test_our_judged_run_keeps_its_scores_and_one_of_several_judges_must_be_named(
     six_frozen: Path, tmp_path: Path
 ) -> None:
     run(six_frozen, tmp_path / "ours", task="temporal_vqa", model="chance", repetitions=1)

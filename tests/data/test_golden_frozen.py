@@ -113,7 +113,7 @@ def test_lines_have_the_keys_of_the_release_and_a_version(examples: list[Example
         list(read_frozen(tmp_path / "g.jsonl"))
 
 
-def test_the_hash_is_of_the_set_not_of_its_order(examples: list[Example]) -> None:
+def test_the_hash_covers_the_set_and_not_its_order(examples: list[Example]) -> None:
     shuffled = list(examples)
     random.Random(1).shuffle(shuffled)
     assert content_hash(shuffled) == content_hash(examples) != content_hash(examples[1:])

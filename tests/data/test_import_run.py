@@ -1,4 +1,4 @@
-"""Run folders of the released harness become runs of ours, with the release's verdicts and its scores."""
+"""Run folders of the released harness become our runs, with the release's verdicts and its scores."""
 
 import json
 import shutil
@@ -55,7 +55,7 @@ def test_a_key_among_the_settings_of_a_released_run_is_not_taken_over(six_frozen
     assert not any(key.encode() in path.read_bytes() for path in files)
 
 
-def test_an_imported_run_is_described_and_reported_as_ours(
+def test_an_imported_run_is_described_and_reported_like_ours(
     six_frozen: Path, kitchen_release: Path, tmp_path: Path
 ) -> None:
     import_run(answered(tmp_path / "a", six_frozen, "hand_object"), tmp_path / "theirs", root=kitchen_release)

@@ -58,7 +58,7 @@ def linked(six_linked: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 
 @pytest.mark.parametrize("name", task_names("barista"))
-def test_frozen_rows_load_with_their_pictures_and_no_code_of_ours(name: str, frozen: dict, six_frozen: Path) -> None:
+def test_frozen_rows_load_with_their_pictures_and_without_our_code(name: str, frozen: dict, six_frozen: Path) -> None:
     expected = {example.example_id: example for example in read_frozen(six_frozen / f"frozen/{name}.jsonl")}
     assert {row["example_id"]: from_row(row) for row in frozen[name]["rows"]} == expected
     shown = {"activity": 4, "temporal_vqa": 6, "relations": 2}.get(name, 1)
@@ -103,7 +103,7 @@ def test_the_split_does_not_depend_on_order_and_every_larger_type_is_tested(prep
         ('{"train": ["a"], "test": ["b"]}', "'c' is in no split"),
     ],
 )
-def test_a_split_file_is_taken_as_it_is_and_a_bad_one_refused(tmp_path: Path, content: str, what: str) -> None:
+def test_a_split_file_is_taken_unchanged_and_a_bad_one_refused(tmp_path: Path, content: str, what: str) -> None:
     path = tmp_path / "splits.json"
     path.write_text(content)
     with pytest.raises(DataError, match=what):

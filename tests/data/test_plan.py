@@ -1,4 +1,4 @@
-"""Frozen sets are the same however they are made: on any number of processes, task by task or all at once."""
+"""Frozen sets are the same on any number of processes, made task by task or all at once."""
 
 import random
 import shutil
@@ -184,7 +184,7 @@ def test_an_empty_task_names_the_missing_section_and_the_switch_that_helps(
 
 
 @pytest.mark.parametrize(("key", "near"), [("groundng", "grounding"), ("limitt", "limit")])
-def test_a_mistyped_sampling_is_told_the_nearest_task_or_parameter(key: str, near: str) -> None:
+def test_the_message_about_a_mistyped_sampling_names_the_nearest_task_or_parameter(key: str, near: str) -> None:
     with pytest.raises(ConfigError, match=f"did you mean {near}"):
         task_overrides("barista", "grounding", ("grounding", "relations"), {key: {"limit": 3}})
 

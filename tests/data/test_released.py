@@ -52,7 +52,7 @@ def read(kitchen_release: Path, tmp_path: Path) -> Read:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_released_file_runs_as_it_is(name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+def test_a_released_file_runs_unchanged(name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
     file = released(six_frozen, name, tmp_path / "benchmark_examples.jsonl")
     session = run(file, tmp_path / "run", task=name, model="oracle", repetitions=1, root=kitchen_release)
     assert session.failed == 0
@@ -216,7 +216,7 @@ def test_frozen_sentences_equal_the_wording(kitchen_release: Path, tmp_path: Pat
         build(kitchen_release, tmp_path / "set", configs=["activity"], prompts=prompt_file)
 
 
-def test_a_wording_without_a_sentence_to_freeze_shares_ours(six_frozen: Path) -> None:
+def test_a_wording_without_a_frozen_sentence_uses_ours(six_frozen: Path) -> None:
     (example, *_) = ours(six_frozen, "referring")
     texts = PromptTexts(1, "", "Describe {box}.", "0" * 64)
     plain, ours_ = get_task("barista", "referring", texts), get_task("barista", "referring")
@@ -232,7 +232,7 @@ def test_the_seed_of_the_preparation_equals_the_seed_of_the_drawn_questions() ->
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_set_frozen_by_an_earlier_version_of_its_task_is_refused(name: str, six_frozen: Path, read: Read) -> None:
+def test_a_set_from_an_earlier_version_of_its_task_is_refused(name: str, six_frozen: Path, read: Read) -> None:
     records = [json.loads(line) for line in (six_frozen / f"frozen/{name}.jsonl").read_text().splitlines()]
     for record in records:
         record["task_version"] -= 1
@@ -241,7 +241,7 @@ def test_a_set_frozen_by_an_earlier_version_of_its_task_is_refused(name: str, si
 
 
 @pytest.mark.parametrize("video_id", ["../up", "", "a/b", "/etc", 7, None, "\ud800"])
-def test_a_video_id_that_is_no_folder_name_is_refused(video_id: object, six_frozen: Path, read: Read) -> None:
+def test_a_video_id_that_cannot_name_a_folder_is_refused(video_id: object, six_frozen: Path, read: Read) -> None:
     line = json.loads((six_frozen / "frozen/grounding.jsonl").read_text().splitlines()[0])
     for record in (released_record(ours(six_frozen, "grounding")[0]), line):
         record["frames"][0]["video_id"] = video_id
@@ -257,7 +257,7 @@ def test_the_path_of_a_video_is_never_followed(six_frozen: Path, kitchen_release
 
 
 @pytest.mark.parametrize("text", ['{"a": NaN}', '{"frames": 1e999}', "[" * 100_000, '"x"', "\ud800"])
-def test_lines_that_are_no_records_are_named(text: str, tmp_path: Path) -> None:
+def test_lines_without_a_record_are_named(text: str, tmp_path: Path) -> None:
     (tmp_path / "f.jsonl").write_bytes(text.encode(errors="surrogatepass") + b"\n")
     with pytest.raises(BaristaError, match=r"f.jsonl: line 1"):
         list(read_frozen(tmp_path / "f.jsonl"))
@@ -280,7 +280,7 @@ def test_a_field_that_our_own_line_lacks_is_named_with_its_line(name: str, six_f
         holder[part] = whole
 
 
-def test_a_dataset_that_is_a_script_is_an_error_in_words(tmp_path: Path) -> None:
+def test_a_dataset_in_the_form_of_a_script_is_refused_with_a_message(tmp_path: Path) -> None:
     folder = tmp_path / "scripted"
     folder.mkdir()
     (folder / "scripted.py").write_text("raise SystemError('never run')\n")

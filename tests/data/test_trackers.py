@@ -50,7 +50,7 @@ def test_metrics_settings_and_coverage_are_logged_and_no_texts(scored: ScoredRun
         assert sample.example.example_id not in written
 
 
-def test_a_local_model_is_named_by_the_last_part_of_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_model_has_the_last_part_of_its_path_as_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("checkpoints/qwen").mkdir(parents=True)
     paths = ("/home/me/checkpoints/qwen", "checkpoints/qwen", "first_frame:~/qwen", "served:/models/qwen")

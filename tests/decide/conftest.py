@@ -23,7 +23,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def skilled(data: Path, skill: float, name: str, task_name: str = TASK) -> ScriptedModel:
-    """A model that gives the reference to this share of the examples, and else nothing of it."""
+    """A model that gives the reference to this share of the examples, and nothing of it to the others."""
     task = get_task("barista", task_name)
     by_id = {example.example_id: example for example in open_examples(data, "barista", task_name).examples}
 

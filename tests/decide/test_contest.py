@@ -127,7 +127,7 @@ def looked(known: Known, arrivals: list[list[int]]) -> dict[int, int]:
     return stopping.decided
 
 
-def test_late_answers_out_of_order_decide_the_same_after_as_many(small_blocks: None) -> None:
+def test_late_answers_out_of_order_give_the_same_decision_after_the_same_number(small_blocks: None) -> None:
     values = (np.random.default_rng(0).random(160) < 0.85).astype(float)
     in_order = [unit[0] for unit in Known(values).contest.order.units]
     by_block = looked(Known(values), [in_order[at : at + 8] for at in range(0, 160, 8)])

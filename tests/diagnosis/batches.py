@@ -44,7 +44,7 @@ def batch_estimates(
 
 
 def path_columns(scores: PathScores) -> dict[str, np.ndarray]:
-    """The value of each example, whose means over examples are the metrics of `paths`."""
+    """The value of each example; the means over examples are the metrics of `paths`."""
     columns = {"plain": scores.true[:, 0], "all": scores.true[:, -1], "text": scores.inert[:, -1] - scores.inert[:, 0]}
     for name, steps in (("gain", scores.true), ("inert", scores.inert)):
         gains = gains_of_steps(steps, scores.position)

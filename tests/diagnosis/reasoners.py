@@ -1,7 +1,7 @@
 """Answers from aids: exact reasoners, which should score 1.
 
-Reasoners read the text and the data of pictures, and where a task asks a level the truth of that level. They read
-nothing else of the target.
+Reasoners read the text and the data of pictures, and the truth of a level where a task asks it. They read nothing else
+of the target.
 """
 
 import json
@@ -164,7 +164,7 @@ def _referring(example: Example, lines: list[Line]) -> str:
                 name = rest.removesuffix(f" {verb}")
             else:
                 continue
-            said[name, value, is_source] += 1  # of several things of a name, each is told of in turn
+            said[name, value, is_source] += 1  # of several things with one name, each is told in turn
             thing = (name, said[name, value, is_source])
             if thing not in indices:
                 facts.objects = (*facts.objects, SceneObject(str(number), name))

@@ -18,7 +18,7 @@ from tests.diagnosis.conftest import AIDED_TASKS, TASKS, Aids
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_an_inert_aid_has_as_many_lines_and_about_as_many_words(name: str, aids_of: Aids) -> None:
+def test_an_inert_aid_has_the_same_number_of_lines_and_about_the_same_number_of_words(name: str, aids_of: Aids) -> None:
     _, examples, book = aids_of(name)
     compared = 0
     for example in examples:

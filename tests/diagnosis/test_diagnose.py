@@ -66,7 +66,7 @@ def config(kitchen_data: Path, tmp_path: Path) -> DiagnoseConfig:
     return DiagnoseConfig(data=str(kitchen_data), out=tmp_path / "diagnosis", **settings)
 
 
-def test_a_reader_that_lacks_only_objects_is_said_to_lack_them(
+def test_a_diagnosis_names_objects_for_a_reader_that_lacks_only_objects(
     config: DiagnoseConfig, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "load_model", lambda *_: Reader(kitchen_data))
@@ -83,7 +83,7 @@ def test_a_reader_that_lacks_only_objects_is_said_to_lack_them(
     )
 
 
-def test_a_model_whose_aided_answers_cannot_be_read_is_not_diagnosed(
+def test_a_model_with_unreadable_aided_answers_is_not_diagnosed(
     config: DiagnoseConfig, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = Reader(kitchen_data)
@@ -97,7 +97,7 @@ def test_a_model_whose_aided_answers_cannot_be_read_is_not_diagnosed(
     assert not any("does not use" in sentence for sentence in finding_sentences(found, adjusted))
 
 
-def test_a_model_that_gives_one_answer_to_all_questions_is_said_to_do_so_first(
+def test_a_diagnosis_first_reports_a_model_that_gives_one_answer_to_all_questions(
     config: DiagnoseConfig, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = Reader(kitchen_data)

@@ -54,7 +54,7 @@ def test_a_single_fault_is_named_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(("setting", "is_credulous"), [("tired", False), ("credulous", True)])
-def test_a_responder_that_any_text_affects_is_said_to_be_so_and_has_no_cause(setting: str, is_credulous: bool) -> None:
+def test_a_responder_that_any_text_affects_is_reported_and_has_no_cause(setting: str, is_credulous: bool) -> None:
     rng = np.random.default_rng(5)
     estimates = estimated(study(SETTINGS[setting], rng, 60, 6), "paths", rng)
     assert estimates.text.high < 0

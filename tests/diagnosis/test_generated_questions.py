@@ -60,7 +60,7 @@ def test_videos_joined_of_clips_have_no_aid(sibling_data: Callable[[str], Path],
     assert {example.metadata["level"] for example in examples.examples if book.levels(example)} == {1}
 
 
-def test_a_generated_question_is_told_objects_of_its_graph(
+def test_the_aids_of_a_generated_question_name_objects_of_its_graph(
     sibling_data: Callable[[str], Path], graph_data: Path, tmp_path: Path
 ) -> None:
     settings = {"benchmark": "handyvqa", "task": "process", "model": "chance", "repetitions": 1, "aid": "objects"}

@@ -90,7 +90,7 @@ def _measure(picture: Picture) -> object:
 
 
 @pytest.mark.parametrize(("name", "level"), PICTURES)
-def test_a_control_shows_as_many_pictures_of_the_same_size(name: str, level: str, aids_of: Aids) -> None:
+def test_a_control_shows_the_same_number_of_pictures_in_the_same_size(name: str, level: str, aids_of: Aids) -> None:
     _, examples, book = aids_of(name)
     compared = 0
     for example in examples:
@@ -103,7 +103,7 @@ def test_a_control_shows_as_many_pictures_of_the_same_size(name: str, level: str
     assert compared
 
 
-def test_a_question_is_told_the_frames_between_which_something_happens(aids_of: Aids) -> None:
+def test_the_aid_of_a_question_names_the_frames_around_an_event(aids_of: Aids) -> None:
     _, examples, book = aids_of("temporal_vqa")
     for example in examples:
         for fact in book.needed(example, "moment"):

@@ -38,7 +38,7 @@ def hidden(mini_examples: list[Example]) -> list[Example]:
 
 @pytest.fixture(scope="session")
 def page_folder() -> Path:
-    """The records of the benchmark's page, which lie beside the repository on some machines."""
+    """The records of the benchmark's page, which some machines have beside the repository."""
     folder = SHARED / "data" / "egocot"
     if not folder.is_dir():
         pytest.skip(f"{folder} is absent: the page's records are not part of this repository")

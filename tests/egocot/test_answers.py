@@ -1,4 +1,4 @@
-"""How letter and rationale are told apart (the rules of `answers.py`)."""
+"""The separation of letter and rationale (the rules of `answers.py`)."""
 
 import pytest
 
@@ -118,7 +118,7 @@ def test_where_letters_are_judged_the_last_conclusion_counts(form: str, expected
             assert letter_of(form.format(first, second)) == wanted
 
 
-def test_a_choice_that_denies_something_is_no_denial() -> None:
+def test_a_negative_choice_is_not_read_as_a_denial() -> None:
     choices = {"A": "Out of view", "B": "not held", "C": "left hand"}
     for letter, choice in choices.items():
         for form in ("{0}) {1}", "{0}: {1}", "{0}. {1}\nIt is held.", "({0}) {1} - it is held"):
@@ -126,7 +126,7 @@ def test_a_choice_that_denies_something_is_no_denial() -> None:
     assert read_answer("A) Out of view - no.", choices) is None
 
 
-def test_steps_of_anything_else_than_texts_are_left_out_and_their_numbers_are_no_words() -> None:
+def test_steps_without_text_are_left_out_and_their_numbers_are_not_read_as_words() -> None:
     assert steps_of(["a", 1, None, "b"]) == "a\nb"
     assert steps_of({"x": "a", "y": ["b"]}) == "a"
     assert steps_of(7) == ""

@@ -168,7 +168,7 @@ def test_parts_of_the_frame(text: str, region: Region) -> None:
         "It is in the lower left of the frame",
     ],
 )
-def test_words_that_may_mean_something_else_are_no_part_of_the_frame(text: str) -> None:
+def test_ambiguous_words_are_not_part_of_the_frame(text: str) -> None:
     assert not [claim for claim in said(text) if claim.kind == "region"]
 
 
@@ -228,7 +228,7 @@ def test_work_grows_with_the_length_of_the_text_and_claims_are_bounded(piece: st
 
 @pytest.mark.parametrize("text", [" " * 50_000, ("a" + " " * 3000) * 16, ", " + "\t" * 40_000, " and" + " " * 40_000])
 def test_runs_of_blanks_take_no_quadratic_time(text: str) -> None:
-    """Patterns are no calls, so that counting calls sees nothing of them."""
+    """Patterns are not calls, so counting calls misses them."""
     started = time.process_time()
     assert not said(f"so{text}so")
     assert time.process_time() - started < 3

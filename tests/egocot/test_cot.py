@@ -70,7 +70,7 @@ def test_the_records_of_the_page_load_run_and_score_over_a_stand_in_video(
     assert set(metrics["per_group"]) == {"EGP", "STR", "PCI", "HGR"}
 
 
-def test_an_unreadable_answer_is_wrong_and_its_evidence_still_to_be_said(dev: list[Example]) -> None:
+def test_an_unreadable_answer_is_wrong_and_misses_all_evidence(dev: list[Example]) -> None:
     metrics = TASK.aggregate([answered(dev[0], None), oracle(dev[1])])
     assert (metrics["accuracy"], metrics["coverage"], metrics["n_failed"]) == (0.5, 0.5, 1)
     assert 0 < metrics["claim_recall"] < 1
@@ -186,7 +186,7 @@ def test_boxes_in_focus_are_drawn_on_the_frame_of_their_time(mini_release: Egoco
     assert drawn > 10
 
 
-def test_the_judge_is_shown_the_choices_in_words(dev: list[Example]) -> None:
+def test_the_judge_sees_the_choices_in_words(dev: list[Example]) -> None:
     shown = TASK.rationale(dev[0], Prediction({"answer": wrong(dev[0]), "reasoning": "Because."}))
     right = str(dev[0].target["answer"])
     assert shown.correct_answer == f"{right}. {TASK.choices(dev[0])[right]}"

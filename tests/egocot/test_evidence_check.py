@@ -36,7 +36,7 @@ def verdicts(text: str, evidence: EvidenceBase = KETTLE) -> dict[str, str]:
         ("hand", "At this moment the right hand holds the kettle.", "contradicted"),
         ("hand", "The right hand holds the kettle.", "unverifiable"),  # it may at another time
         ("hand", "At 2.0 s both hands hold the kettle.", "unverifiable"),
-        ("hand", "At 2.0 s the left hand holds the tray.", "contradicted"),  # it holds something else then
+        ("hand", "At 2.0 s the left hand holds the tray.", "contradicted"),  # it holds another thing then
         ("hand", "Later the left hand holds the tray.", "unverifiable"),
         ("hand", "Before that the left hand holds the tray.", "unverifiable"),
         ("hand", "At 2.0 s the left hand holds the handle of the kettle.", "unverifiable"),
@@ -207,7 +207,7 @@ def test_claims_about_what_only_a_graph_says(text: str, kind: str, verdict: str)
 
 
 @pytest.mark.parametrize("text", ["The open drawer is there.", "It is open.", "The drawer is not open."])
-def test_a_state_is_claimed_only_where_it_is_said_of_a_thing(text: str) -> None:
+def test_a_sentence_claims_a_state_only_for_a_named_thing(text: str) -> None:
     assert "state" not in {finding.claim.kind for finding in check_rationale(text, GRAPH).findings}
 
 

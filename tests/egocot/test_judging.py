@@ -1,4 +1,4 @@
-"""`barista-bench judge` on a run whose task asks for reasons: R and SCR, from the sample log to the results."""
+"""`barista-bench judge` on a run with reasons in its answers: R and SCR, from the sample log to the results."""
 
 import hashlib
 import json
@@ -62,7 +62,7 @@ def use(loads_model: Callable[[ModuleType], Use]) -> Callable[[ScriptedJudge], S
 
 @pytest.fixture
 def done(make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]) -> JudgeSession:
-    """Two runs of `said`, judged `by_hash`."""
+    """Two runs with the answers `said`, judged `by_hash`."""
     use(ScriptedJudge(by_hash))
     return judge(make_run(said), "any")
 
@@ -255,7 +255,7 @@ def test_of_a_run_over_all_splits_only_known_answers_are_scored_and_the_rest_is_
         write_submission_file(folder, tmp_path / "answers.json", 1)
 
 
-def test_answers_to_a_part_of_the_questions_are_no_submission(
+def test_answers_to_a_part_of_the_questions_cannot_be_submitted(
     make_run: Callable[..., Path], dev: list[Example], tmp_path: Path
 ) -> None:
     (tmp_path / "ids.txt").write_text(dev[0].example_id)
@@ -265,7 +265,7 @@ def test_answers_to_a_part_of_the_questions_are_no_submission(
     assert write_submission_file(folder, tmp_path / "answers.json", allow_incomplete=True)[1] == 1
 
 
-def test_answers_to_rotated_choices_are_no_submission(make_run: Callable[..., Path], tmp_path: Path) -> None:
+def test_answers_to_rotated_choices_cannot_be_submitted(make_run: Callable[..., Path], tmp_path: Path) -> None:
     folder = make_run(said, repetitions=1, option=("order=circular",))
     with pytest.raises(DataError, match="rotated choices"):
         write_submission_file(folder, tmp_path / "answers.json", allow_incomplete=True)

@@ -75,9 +75,7 @@ def test_missing_and_broken_files_are_named_with_record_and_field(tmp_path: Path
         read_submission(path)
 
 
-def test_a_submission_is_scored_over_the_answers_that_lie_beside_it(
-    dev: list[Example], mini_root: Path, tmp_path: Path
-) -> None:
+def test_a_submission_is_scored_over_the_answers_beside_it(dev: list[Example], mini_root: Path, tmp_path: Path) -> None:
     shutil.copy(mini_root / "dev.json", tmp_path / "dev.json")
     task = Cot()
     samples = [answered(example, "B", "At 99:00 it happens.") for example in dev[1:]]

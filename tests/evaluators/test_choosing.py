@@ -108,7 +108,7 @@ def test_a_choice_without_examples_is_refused(
         run(dataset, tmp_path / "run", **settings)
 
 
-def test_ids_that_are_no_examples_are_counted(dataset: Path, tmp_path: Path) -> None:
+def test_ids_without_an_example_are_counted(dataset: Path, tmp_path: Path) -> None:
     (tmp_path / "ids").write_text("ghost\n\nspectre\n")
     with pytest.raises(ConfigError, match="2 of 2 ids are no examples here, first 'ghost'"):
         run(dataset, tmp_path / "run", example_ids=tmp_path / "ids")

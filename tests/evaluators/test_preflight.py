@@ -78,7 +78,7 @@ def test_right_formats_raise_no_warning_in_200_random_runs() -> None:
         assert not [each for each in found.values() if each.result == "problem"], (seed, found)
 
 
-def test_a_right_model_passes_and_its_cost_is_told() -> None:
+def test_a_right_model_passes_and_its_cost_is_shown() -> None:
     found = examined(GRID, GRID)
     assert all(each.result == "ok" for each in found.values())
     assert "0.50 s, 100 input and 10 output tokens a sample, 0.12 US dollars for 1,000 samples" in found["cost"].found

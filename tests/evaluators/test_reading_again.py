@@ -63,7 +63,7 @@ def test_reports_and_comparisons_name_the_reading(fractions: Path, tmp_path: Pat
     assert "read by box" in (tmp_path / "report.md").read_text(encoding="utf-8")
 
 
-def test_the_runs_own_format_is_no_other_reading(fractions: Path) -> None:
+def test_the_runs_own_format_is_not_offered_as_another_reading(fractions: Path) -> None:
     assert read_scored(fractions, options={"box_format": "xyxy/1000"}).results.reading == {}
 
 
@@ -164,7 +164,7 @@ def test_models_without_a_favourite_are_left_in_peace(seed: int) -> None:
         assert 0 <= counts.bias <= 1
 
 
-def test_a_favourite_that_is_right_is_no_bias() -> None:
+def test_a_right_favourite_is_not_called_a_bias() -> None:
     assert Letters(answered={"A": 40}, right={"A": 38, "B": 2}).in_words == ""
     assert Letters(answered={"A": 11}, right={"A": 1, "B": 10}).in_words == ""
     words = Letters(answered={"A": 40}, right={"A": 10, "B": 30}).in_words

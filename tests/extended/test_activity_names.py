@@ -110,7 +110,7 @@ def test_scores_equal_those_worked_out_by_hand_on_random_answers(
     [
         ("Grasp cup", True),
         ("grasps the cups.", True),
-        ("take mug", True),  # no class is called so
+        ("take mug", True),  # a name of no class
         ("Lift cup", False),  # another class, word for word
         ("put down the cup", False),
         ("cup", False),
@@ -126,7 +126,7 @@ def test_synonyms_count_unless_they_name_another_class(answer: str, is_right: bo
     ("first", "second", "both_ways"),
     [
         ("grasp the cup", "Grasp cup", [1, 1]),
-        ("take mug", "Grasp cup", [1, 1]),  # no class is called so
+        ("take mug", "Grasp cup", [1, 1]),  # a name of no class
         ("take mug", "grab mug", [1, 1]),
         ("Lift cup", "Grasp cup", [0, 0]),
         ("Pour milk", "take mug", [0, 0]),
@@ -175,7 +175,7 @@ NAMES = ["anticipation", "mask_tracking", "step_segmentation", "temporal_scene_g
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_last_list_that_fits_is_the_answer_and_an_empty_one_only_if_there_is_no_other(
+def test_the_last_fitting_list_is_the_answer_and_an_empty_list_only_without_another(
     name: str, small_kitchen: Path
 ) -> None:
     task = get_task("extended", name)

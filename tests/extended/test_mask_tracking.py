@@ -82,7 +82,7 @@ def block(y: int, x: int, side: int = 4) -> Mask:
     return mask
 
 
-def test_a_clip_asks_for_the_objects_of_its_first_frame_and_absent_ones_have_no_mask(tmp_path: Path) -> None:
+def test_a_clip_asks_for_the_objects_of_its_first_frame_and_absent_objects_have_no_mask(tmp_path: Path) -> None:
     (example,), _ = derived(tmp_path, document())
     assert example.evidence["object_ids"] == [MACHINE, CUP, LEFT, BUTTON]  # the right hand comes later
     frames: dict[int, list[int]] = {}

@@ -41,7 +41,7 @@ def read(text: str, example: Example) -> Prediction:
 
 def test_a_relation_has_the_runs_of_frames_on_which_it_holds_and_both_ends_are_seen(example: Example) -> None:
     assert reference(example) == [
-        ["left hand", "holds", "coffee cup", 1, 2],  # said of all frames, the hand seen on the first two
+        ["left hand", "holds", "coffee cup", 1, 2],  # about all frames; the hand is seen on the first two
         ["button", "part of", "coffee machine", 1, 4],
         ["coffee cup", "under", "coffee machine", 1, 4],
         *HANDS_HOLD,

@@ -34,8 +34,8 @@ def graph_document(
     steps: Sequence[tuple[str, Range]] = (),
     fps: float = FPS,
 ) -> dict[str, Any]:
-    """An annotation file of these objects (id to category), apart from each other but for a hand on what it touches,
-    unless `boxes` has its place; and seen throughout unless `seen` says otherwise."""
+    """An annotation file of these objects (id to category). Only a hand and its touched objects meet, unless `boxes`
+    places them; all are visible throughout unless `seen` says otherwise."""
     seen, boxes = seen or {}, boxes or {}
     places = {name: boxes.get(name, default) for name, default in zip(objects, _PLACES, strict=False)}
 
@@ -116,7 +116,7 @@ def annotation_file(
 
 
 def candidate_of(*choices: Choice, **fields: Any) -> QuestionCandidate:
-    """A question of which the first choice is right."""
+    """A question with its first choice as the right one."""
     usual = {"subtask": "s", "video_id": "v1", "question": "?", "span": (0, 100), "frames": (0,)}
     return QuestionCandidate(right=choices[:1], distractors=choices[1:], **(usual | fields))
 

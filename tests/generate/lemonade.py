@@ -1,4 +1,4 @@
-"""A clip as people annotate one: twelve seconds in a kitchen with things that look alike and actions that are short."""
+"""A clip with human annotations: twelve seconds in a kitchen with look-alike things and short actions."""
 
 from pathlib import Path
 from typing import Any

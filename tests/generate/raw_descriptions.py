@@ -1,4 +1,5 @@
-"""What tells a thing from others of its name, read from its words and proved from a raw annotation file."""
+"""Descriptions that distinguish a thing from others with its name, read from the words and proved from a raw annotation
+file."""
 
 import re
 from collections.abc import Iterable
@@ -25,13 +26,13 @@ DESCRIBED = re.compile(rf"(?:(?P<row>leftmost|middle|rightmost) (?P<plain>.+)|(?
 
 
 def plain(words: str) -> str:
-    """Words for a thing without what tells it from others of its name."""
+    """The words for a thing without the distinguishing description."""
     match = DESCRIBED.fullmatch(words)
     return (match["plain"] or match["head"]) if match else words
 
 
 def is_told_apart(video: RawVideo, item: str, words: str, frames: Iterable[int]) -> bool:
-    """Whether a description is so of an object on all frames, and of none that its name could mean."""
+    """Whether a description is true of an object on all frames, and false of all others that its name could mean."""
     match = DESCRIBED.fullmatch(words)
     assert match, words
     name = plain(words)

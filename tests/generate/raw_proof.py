@@ -209,7 +209,7 @@ def changes(video: RawVideo, said: Said) -> Truth:
 
 
 def state_sequence(video: RawVideo, said: Said) -> Truth:
-    """The values on every frame of the clip, one after the other, must be those that are said."""
+    """The values on every frame of the clip, in order, must be the stated values."""
     item, kind, start, end = said["object"], said["type"], said["start"], said["end"]
     rows = sorted(
         (r for r in video.values.get((item, kind), ()) if r.start < end and r.end > start), key=lambda r: r[1:]

@@ -14,7 +14,7 @@ def depicts(video: RawVideo, said: Said) -> Truth:
         for name, (start, end) in zip(actions, spans, strict=True)
     ):
         return True
-    # Wrong, if the recorded activities cannot be read, in order, as those that are said.
+    # Wrong, if the recorded activities cannot be read, in order, as the stated ones.
     waiting = list(actions)
     for start, end in spans:
         ongoing = {

@@ -24,7 +24,7 @@ JOINTS = r",? and (?:then|finally) |, then |, "
 
 
 def unsaid(video: RawVideo, item: Mapping[str, Any]) -> Iterator[str]:
-    """Texts of an item's choices that say something else than their statements."""
+    """Texts of an item's choices that differ from their statements."""
     if item["subtask"] == "location":
         frame = item["choices"][0]["statement"]["frame"]
         is_start = frame - item["span"][0] < item["span"][1] - frame
@@ -85,7 +85,7 @@ def without_articles(words: str) -> str:
 
 
 def forms(phrase: str) -> set[str]:
-    """A verb phrase, and said of a person."""
+    """A verb phrase, and its form for a person."""
     verb, _, rest = phrase.partition(" ")
     verbs = {verb, f"{verb}s", f"{verb}es", f"{verb.removesuffix('y')}ies"}
     return {f"{form} {rest}".strip() for form in verbs}
@@ -129,7 +129,7 @@ def is_then(video: RawVideo, question: str, frame: int) -> bool:
 
 
 def is_moment(video: RawVideo, said: Said, text: str) -> bool:
-    """Whether a text is the moment of a statement, and nothing else."""
+    """Whether a text is exactly the moment of a statement."""
     return text.startswith("At ") and is_time(video, text.removeprefix("At "), said["frame"])
 
 
@@ -294,7 +294,7 @@ def leftmost_at_end(video: RawVideo, said: Said, text: str, question: str) -> bo
 
 
 def lies_towards(video: RawVideo, said: Said, text: str, question: str) -> bool:
-    """How an object lies to another at one time, or at a later time to where it was."""
+    """The place of an object relative to another at one time, or to its own earlier place at a later time."""
     since = re.findall(r"its place at ([\d:.]+\d)", question)
     here, *there = [*times(re.sub(r"its place at \S+", "", question)), *since]
     is_when = is_time(video, here, said["frame"]) and all(is_time(video, time, said["since"]) for time in there)

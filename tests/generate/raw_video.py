@@ -1,4 +1,4 @@
-"""One annotation file as it lies on disk, without the package: presence frame by frame, and rows [start, end)."""
+"""One annotation file read from disk without the package: presence frame by frame, and rows [start, end)."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ DOMAIN: dict[str, Any] = yaml.safe_load(
 
 
 class Row(NamedTuple):
-    """`label` said of frames [start, end)."""
+    """`label` for the frames [start, end)."""
 
     label: str
     start: int
@@ -98,8 +98,8 @@ class RawVideo:
         return {hand for hands in self.hands.values() for hand in hands}
 
     def labels(self, item: str) -> set[str]:
-        """All that an object may be called: its category, its types, with or without its colours. Types of machines
-        (portafilter) are no names."""
+        """All names of an object: its category, its types, with or without its colours. Types of machines (portafilter)
+        are not names."""
         is_named = self.category[item] != DOMAIN["stratum"][0]
         types = {row.label.lower() for row in self.values.get((item, "type"), ()) if is_named}
         colours = {row.label.lower() for row in self.values.get((item, "color"), ())}
@@ -159,7 +159,7 @@ class RawVideo:
         return is_seen and self.distance(first, second, frame) > APART * self.width * 0.99
 
     def meet(self, first: str, second: str, frame: int) -> bool:
-        """Both annotated, and some pixels of them within two hundredths: `apart` may be told by squares around them."""
+        """Both annotated, and some pixels of them within two hundredths: `apart` may use squares around them."""
         is_seen = self.on(first, frame) and self.on(second, frame)
         return is_seen and self.distance(first, second, frame) < 2 * APART * self.width
 
@@ -175,7 +175,7 @@ class RawVideo:
     # Rows in time
 
     def whole(self, rows: Iterable[Row], frame: int, *items: str) -> bool:
-        """Whether rows cover [frame - margin, frame + margin] of the video, but for holes that are no events."""
+        """Whether rows cover [frame - margin, frame + margin] of the video, except for gaps that are not events."""
         return all(self.covered(rows, at, *items) for at in self.around(frame))
 
     def around(self, frame: int) -> tuple[int, int, int]:

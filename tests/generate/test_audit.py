@@ -22,7 +22,7 @@ def asked(video: int, right: int, choices: tuple[str, ...] = WORDS, question: st
     return TextQuestion(f"v{video}", question, choices, (right,))
 
 
-def test_balance_and_places_are_counted_and_choices_alike_named() -> None:
+def test_balance_and_places_are_counted_and_similar_choices_are_named() -> None:
     (audit,) = audit_sets({"state": [asked(0, 0), asked(0, 0), asked(1, 3), asked(1, 3)]})
     assert (audit.items, audit.videos, audit.per_video) == (4, 2, (2, 2.0, 2))
     assert dict(audit.answers) == {"empty": 2, "closed": 2}
@@ -82,7 +82,7 @@ NUMBERS = tuple(f"{number:0{4 + number % 4}d}" for number in range(400))
 
 
 def distinct(at: int, right: int, **fields: Any) -> TextQuestion:
-    """A question whose four choices no other question has."""
+    """A question with four choices that no other question has."""
     return TextQuestion(f"v{at % 6}", "Which?", NUMBERS[4 * at : 4 * at + 4], (right,))._replace(**fields)
 
 

@@ -1,4 +1,4 @@
-"""A set whose wording gives nothing away."""
+"""A set with a wording that gives nothing away."""
 
 from collections import Counter
 

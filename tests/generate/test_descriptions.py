@@ -33,7 +33,7 @@ def told(scene: Scene, item: str, *frames: int) -> dict[Basis, str]:
     return {row.basis: row.text for row in unique_descriptions(scene, item, frames)}
 
 
-def test_two_alike_are_told_apart_by_their_sides(tmp_path: Path) -> None:
+def test_sides_distinguish_two_similar_things(tmp_path: Path) -> None:
     scene = lemons(tmp_path)
     assert [told(scene, item, 10, 60) for item in "ab"] == [
         {"side": "lemon on the left"},
@@ -47,7 +47,7 @@ def test_two_alike_are_told_apart_by_their_sides(tmp_path: Path) -> None:
     [({"b": (50, 100, 40, 40)}, {}), ({}, {"b": [(0, 50)]})],
     ids=["near each other", "one only, then"],
 )
-def test_sides_are_not_said_where_they_are_not_clear_on_all_frames(
+def test_sides_are_used_only_where_they_are_clear_on_all_frames(
     tmp_path: Path, boxes: dict[str, tuple[int, int, int, int]], seen: dict[str, list[tuple[int, int]]]
 ) -> None:
     assert "side" not in told(lemons(tmp_path, boxes=boxes, seen=seen), "a", 10, 60)
@@ -90,7 +90,7 @@ def test_one_thing_is_cut_while_no_other_is_touched(tmp_path: Path) -> None:
     assert "action" not in told(both, "a", 30)
 
 
-def test_one_lies_on_the_board_and_the_other_apart_from_it(tmp_path: Path) -> None:
+def test_one_thing_is_on_the_board_and_the_other_apart_from_it(tmp_path: Path) -> None:
     places = [("a", "position", "on", "board", (0, 100))]
     scene = lemons(tmp_path / "apart", relations=places, boxes={"a": (100, 170, 40, 40)})
     assert told(scene, "a", 10)["place"] == "lemon on the tray"
@@ -126,7 +126,7 @@ def test_the_asked_fact_tells_no_things_apart(tmp_path: Path) -> None:
     assert Unique("b", (30,), called.description).truth(scene) is False
 
 
-def test_questions_about_two_alike_are_asked_with_what_tells_them_apart(tmp_path: Path) -> None:
+def test_questions_about_one_of_two_similar_things_contain_its_description(tmp_path: Path) -> None:
     relations = [("left", HOLDS, "holds", "a", (10, 50)), ("right", HOLDS, "holds", "b", (55, 95))]
     scene = lemons(tmp_path, relations=relations, activities=[("Pick lemon", (10, 30))])
     decided = list(EgocotFamily(load_domain()).decide_all(scene, Tally()))
@@ -151,7 +151,7 @@ def test_other_families_tell_them_apart_too(tmp_path: Path, name: str) -> None:
     assert any("on the left" in text or "touches first" in text for text in texts), texts
 
 
-def test_a_colour_is_said_only_where_it_tells_apart(tmp_path: Path) -> None:
+def test_a_colour_is_used_only_where_it_distinguishes(tmp_path: Path) -> None:
     objects = {"a": "lemon", "b": "lemon", "c": "lemon"}
     scene = lemons(tmp_path / "green", objects=objects, attributes=[("c", "color", "green", (0, 100))])
     assert [thing.name for thing in scene.things.values()] == ["yellow lemon", "yellow lemon", "green lemon"]

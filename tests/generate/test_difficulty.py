@@ -46,7 +46,7 @@ def test_smaller_and_shorter_visible_things_and_more_steps_are_harder(tmp_path: 
     assert long_way.steps == 3
 
 
-def test_distractors_are_told_by_where_they_are_from_and_those_near_come_first(tmp_path: Path) -> None:
+def test_distractors_have_an_origin_and_near_ones_come_first(tmp_path: Path) -> None:
     candidate = touched("cup", "lid", "jar", "pot")
     full = Choice("full", HasValue("cup", "state", "full", 20))
     made = with_difficulty(

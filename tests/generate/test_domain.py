@@ -55,7 +55,7 @@ def test_values_relate_as_the_file_says(first: str, second: str, relation: str |
     assert COFFEE.relation_of("state", first, second) == COFFEE.relation_of("state", second, first) == relation
 
 
-def test_verbs_and_nouns_that_could_be_said_of_one_thing_are_the_same() -> None:
+def test_verbs_and_nouns_that_fit_the_same_thing_count_as_the_same() -> None:
     assert [COFFEE.same_verb(*pair) for pair in (("Grasp", "pick"), ("open", "close"))] == [True, False]
     assert [COFFEE.same_noun(*pair) for pair in (("red coffee cup", "cup"), ("spoon", "pitcher"))] == [True, False]
 
@@ -68,7 +68,7 @@ def test_verbs_and_nouns_that_could_be_said_of_one_thing_are_the_same() -> None:
         lambda text: text.replace("vague: [unknown, container, vessel, box]", "vague: 7"),
     ],
 )
-def test_a_file_that_says_something_else_or_is_missing_is_refused(tmp_path: Path, change: Callable[[str], str]) -> None:
+def test_a_wrong_or_missing_file_is_refused(tmp_path: Path, change: Callable[[str], str]) -> None:
     shipped = (Path(__file__).parents[2] / "barista_bench/scene_graph/domain.yaml").read_text(encoding="utf-8")
     assert change(shipped) != shipped
     (tmp_path / "domain.yaml").write_text(change(shipped), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A family that finds nothing to ask costs no other, and is told with its reasons."""
+"""A family without questions costs no other, and is reported with its reasons."""
 
 import json
 from pathlib import Path
@@ -63,9 +63,7 @@ def test_a_review_of_items_that_a_family_no_longer_asks_is_refused(
         generate(small_release, tmp_path / "again", ["vista", "tog_bench"], per_subtask=2, review=review)
 
 
-def test_a_family_whose_items_are_all_rejected_keeps_its_verdicts(
-    small_release: Path, plain: Path, tmp_path: Path
-) -> None:
+def test_a_family_with_only_rejected_items_keeps_its_verdicts(small_release: Path, plain: Path, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (plain / "review.jsonl").read_text().splitlines()]
     for row in rows:
         if row["item"].startswith("egocot/"):

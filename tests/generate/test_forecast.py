@@ -53,7 +53,7 @@ def test_a_dry_run_writes_nothing_and_a_run_needs_a_folder(small_release: Path, 
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_short_clip_of_things_that_look_alike_gives_questions(tmp_path: Path, family: str) -> None:
+def test_a_short_clip_of_look_alike_things_gives_questions(tmp_path: Path, family: str) -> None:
     """Two lemons, two cups, actions of a third of a second; without its domain file."""
     least = {"vista": 15, "handyvqa": 5, "tog_bench": 4, "egocot": 40}
     expected = forecast(lemonade(tmp_path), [family])

@@ -184,7 +184,7 @@ def test_a_course_that_only_leaves_a_value_out_is_not_wrong(tmp_path: Path) -> N
         assert "First full, then empty." in distractors(candidate)
 
 
-def test_masks_lie_on_shown_frames_and_are_of_the_answer(scene: Scene, tmp_path: Path) -> None:
+def test_masks_belong_to_the_answer_and_to_shown_frames(scene: Scene, tmp_path: Path) -> None:
     (candidate,) = asked(scene, "rvos_objects")
     assert candidate.extra["masked"] == [["cup"], ["brew"]]
     annotated = set(candidate.extra["annotated"])

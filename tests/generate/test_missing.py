@@ -81,7 +81,9 @@ def test_generate_says_so_and_which_words_the_domain_lacks(small_release: Path, 
         (Does("Grasp cup", 30), "say what the person does"),
     ],
 )
-def test_work_that_would_decide_a_statement_is_said_in_words(tmp_path: Path, statement: Statement, work: str) -> None:
+def test_the_missing_work_that_would_decide_a_statement_is_named_in_words(
+    tmp_path: Path, statement: Statement, work: str
+) -> None:
     assert _deciding_work(statement, table(tmp_path, THINGS)) == work
 
 

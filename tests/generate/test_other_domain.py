@@ -1,4 +1,4 @@
-"""A domain of another kind: the kitchen as a workshop, in graph and domain file alike, and nowhere a word of coffee."""
+"""Another kind of domain: the kitchen as a workshop, both in graph and domain file, without a word of coffee."""
 
 import json
 import re

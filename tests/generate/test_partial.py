@@ -20,7 +20,7 @@ HANDS = {"left": "left hand", "right": "right hand"}
 
 
 def with_a_third_withheld(kitchen: Path, out: Path, seed: int, *, says_so: bool = True) -> Path:
-    """Kitchens without a random third of their records, but for sections that are whole, and are said to be."""
+    """Kitchens without a random third of their records, except for whole sections, which are declared whole."""
     for path in sorted(kitchen.glob("*/coco_annotation.json")):
         content, rng = json.loads(path.read_text()), random.Random(f"{seed}/{path.parent.name}")
         whole = rng.sample(SECTIONS, rng.randint(0, 3))
@@ -87,7 +87,7 @@ def test_another_action_may_continue_beside_a_recorded_one(tmp_path: Path) -> No
         assert statement.truth(some) is (True if statement == Does("Move cup", 20) else None)
 
 
-def test_a_name_tells_a_thing_where_all_of_its_category_is_marked(tmp_path: Path) -> None:
+def test_a_name_distinguishes_a_thing_where_all_of_its_category_is_marked(tmp_path: Path) -> None:
     scene = scene_of(tmp_path, document(categories={"coffee cup": [span(0, 50)]}))
     cup = scene.things["cup"]
     assert scene.is_unique(cup, [10, 20])

@@ -197,7 +197,7 @@ def test_an_action_may_be_in_progress_while_the_state_that_it_makes_lasts(tmp_pa
     assert truths == [True, None, False]
 
 
-def test_a_touch_is_not_claimed_in_a_gap_of_its_record(tmp_path: Path) -> None:
+def test_no_statement_claims_a_touch_in_a_gap_of_its_record(tmp_path: Path) -> None:
     contacts = [("right", "human_actions", "holds", "cup", span) for span in ((10, 40), (43, 80))]
     objects, boxes = {"right": "right hand", "cup": "coffee cup"}, {"right": (100, 20, 40, 40)}
     scene = scene_of(tmp_path, graph_document(objects, relations=contacts, boxes=boxes))
@@ -223,7 +223,7 @@ def test_a_thing_that_the_edge_cuts_has_no_direction_along_an_edge(tmp_path: Pat
     assert directions == ["further right", "lower down and further right", None]
 
 
-def test_a_touch_is_told_by_one_answer_about_clips(small_kitchen: Path) -> None:
+def test_only_one_answer_about_clips_tells_of_a_touch(small_kitchen: Path) -> None:
     _, families = families_of(["handyvqa"], None, "easy:hard")
     candidates = pool_candidates(SceneGraph(small_kitchen), families, 40, 0).candidates["handyvqa"]
     rows = [(c.video_id, key) for c in candidates if c.topic == "touch" for key in c.event.split(FACTS)]
@@ -309,7 +309,7 @@ def test_a_mug_that_is_full_next_is_being_filled_at_some_time_before(
     assert HasValue("mug", "state", "empty", 20).truth(scene) is True
 
 
-def test_no_wrong_interval_holds_a_touch_that_lies_between_its_moments(tmp_path: Path) -> None:
+def test_no_wrong_interval_holds_a_touch_between_its_moments(tmp_path: Path) -> None:
     contacts = [("right", "human_actions", "holds", "cup", span) for span in ((45, 110), (146, 153))]
     document = graph_document({"right": "right hand", "cup": "coffee cup"}, frames=311, relations=contacts)
     _, families = families_of(["egocot"], None, "easy:hard")

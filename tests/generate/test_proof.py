@@ -127,7 +127,9 @@ def test_a_sample_of_the_kitchen_is_proved_and_its_release_asks_proved_questions
 
 
 @pytest.mark.full
-def test_a_wrong_choice_that_is_called_right_is_no_proof(small_kitchen: Path, generated: Callable[[str], Path]) -> None:
+def test_the_proof_fails_where_a_wrong_choice_is_called_right(
+    small_kitchen: Path, generated: Callable[[str], Path]
+) -> None:
     items = lines_of(generated("egocot").parent / "egocot.items.jsonl")
     videos = {item["video_id"]: RawVideo(small_kitchen / item["video_id"] / "coco_annotation.json") for item in items}
     for item in items:

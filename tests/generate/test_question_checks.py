@@ -62,7 +62,7 @@ def test_every_change_must_be_mentioned(answer: str, changes: list[Change], miss
         ("The lids of water tanks opened.", [LID], ["water", "water tank"]),
     ],
 )
-def test_nothing_else_may_be_named(text: str, changes: list[Change], foreign: list[str]) -> None:
+def test_pairs_may_name_no_other_objects(text: str, changes: list[Change], foreign: list[str]) -> None:
     assert foreign_names(text, changes) == foreign
 
 
@@ -144,5 +144,5 @@ def test_pairs_are_read_as_released_which_drops_short_answers(reply: str) -> Non
         "[" * 100_000,
     ],
 )
-def test_replies_of_another_form_are_no_pairs(reply: str) -> None:
+def test_replies_of_another_form_give_no_pairs(reply: str) -> None:
     assert isinstance(read_pair(reply), Unusable)

@@ -77,7 +77,7 @@ def test_questions_are_written_in_the_releases_cache_format(root: Path, examples
     assert writer.configs[0].temperature == 0.7
 
 
-def test_the_writer_is_shown_the_released_text_and_nothing_else(root: Path, examples: dict, tmp_path: Path) -> None:
+def test_the_writer_sees_exactly_the_released_text(root: Path, examples: dict, tmp_path: Path) -> None:
     writer = ScriptedJudge(lambda request, _: template(examples, request))
     start(root, tmp_path / "q", writer)
     head = (

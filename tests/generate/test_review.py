@@ -52,7 +52,7 @@ def test_rejected_items_go_and_revised_texts_count() -> None:
         (judged(0, "accept", item="handyvqa/state_99999"), "is not generated"),
     ],
 )
-def test_a_review_of_something_else_is_refused(row: ReviewedItem, complaint: str) -> None:
+def test_a_review_of_other_items_is_refused(row: ReviewedItem, complaint: str) -> None:
     with pytest.raises(DataError, match=complaint):
         kept(row)
 

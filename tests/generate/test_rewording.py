@@ -113,7 +113,7 @@ def test_choices_stay_distinct_and_none_stands_out() -> None:
     assert CHECKER.words_to_keep(TOUCHING) == ["left hand", "milk frother", "right hand", "coffee cup", "00:12.00"]
 
 
-def test_what_can_be_used_is_a_revision_and_all_else_stays_as_it_was(folder: Path) -> None:
+def test_usable_wordings_become_revisions_and_all_other_items_stay_unchanged(folder: Path) -> None:
     writer = ScriptedJudge(spoken)
     session = start(folder, writer)
     before, after = (read_review(path / "review.jsonl") for path in (folder, session.folder))
@@ -176,7 +176,7 @@ def test_a_broken_start_is_gone_on_with_to_the_same_bytes(folder: Path) -> None:
         assert (session.folder / name).read_bytes() == (whole.folder / name).read_bytes()
 
 
-def test_what_failed_is_no_refusal_and_neither_another_writer_nor_other_items_get_into_a_folder(folder: Path) -> None:
+def test_a_failure_is_not_a_refusal_and_a_folder_takes_neither_another_writer_nor_other_items(folder: Path) -> None:
     session = start(folder, ScriptedJudge(lambda *_: Failure("down")))
     assert (session.failed, session.first_failure, session.kept_by_reason) == (3, "down", {"no reply": 3})
     assert start(folder, ScriptedJudge(spoken)).revised == 3

@@ -30,7 +30,7 @@ STATES = ("empty", "being filled", "full", "emptying")
 
 
 def candidate(at: int = 0, *, answer: str = "empty", video: str = "v1", subtask: str = "state") -> QuestionCandidate:
-    """A question about a cup whose state is `answer`; the others are wrong."""
+    """A question about a cup; its state is `answer`, and the other choices are wrong."""
     values = dict.fromkeys((answer, *STATES))
     choices = [Choice(value, HasValue("cup", "state", value, at)) for value in values]
     fields = {"subtask": subtask, "video_id": video, "question": f"How is the cup at {at}?"}
@@ -164,7 +164,7 @@ def test_the_guesser_finds_an_answer_that_the_question_text_gives_away() -> None
 
 
 def usual(count: int) -> list[TextQuestion]:
-    """`full` is right wherever it stands."""
+    """`full` is right at every place."""
     rng = random.Random(1)
     return [asked(at % 8, "Which?", tuple(rng.sample(STATES, 4)), "full") for at in range(count)]
 

@@ -33,7 +33,7 @@ def test_a_name_is_the_kind_where_that_says_more_and_has_the_colour_where_it_is_
     assert named == {name: called for name, (*_, called) in things.items() if called}
 
 
-def test_a_reference_is_unique_unless_something_else_in_view_could_be_meant(tmp_path: Path) -> None:
+def test_a_reference_is_unique_unless_another_visible_thing_could_be_meant(tmp_path: Path) -> None:
     objects = {"a": "button", "b": "button", "c": "pitcher"}
     attributes = [("b", "type", "power button", (0, 100))]
     relations = [("c", "position", "part of", "b", (0, 10))]
@@ -123,7 +123,7 @@ def test_a_value_continues_across_a_gap_in_which_the_thing_is_hidden(tmp_path: P
     assert [(value.start, value.end) for value in scene.values] == [(0, 100)]
 
 
-def test_a_thing_is_called_what_people_call_it(tmp_path: Path) -> None:
+def test_a_thing_has_the_name_that_people_use(tmp_path: Path) -> None:
     scene = table(tmp_path, {"store": "box"}, attributes=[("store", "type", "capsule store", 0, 120)])
     assert scene.things["store"].name == "capsule box"
 

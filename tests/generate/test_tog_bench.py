@@ -55,7 +55,7 @@ def test_ambiguous_objects_must_be_touched_unless_their_kind_has_only_one(tmp_pa
     assert reasons_of("implicit_1", tally)[reason] == 1
 
 
-def test_what_other_things_could_be_called_too_is_told_apart_by_being_touched(tmp_path: Path) -> None:
+def test_only_a_touch_distinguishes_things_with_ambiguous_names(tmp_path: Path) -> None:
     things = {"right": "right hand", "jug": "pitcher", "grip": "handle"}
     parts = [("grip", "part of", "jug", 0, 120)]
     candidates, _ = asked(table(tmp_path / "part", things, contacts=held("jug"), places=parts))

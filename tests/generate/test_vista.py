@@ -189,7 +189,7 @@ def generated(small_kitchen: Path, made_once: MadeOnce) -> Path:
 
 
 def generate_quick(kitchen: Path, out: Path, num_proc: int = 1) -> None:
-    """Generate a small release of a kitchen whose actions last a fraction of a second."""
+    """Generate a small release of a kitchen with actions of a fraction of a second."""
     domain = out.parent / f"{out.name}.yaml"
     words = resources.files("barista_bench.scene_graph").joinpath("domain.yaml").read_text(encoding="utf-8")
     domain.write_text(f"{words}\nlengths: {{action_min: 0.1}}\n", encoding="utf-8")

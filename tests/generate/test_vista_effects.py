@@ -1,4 +1,4 @@
-"""ViSTa's sets about effects: changes of state, joints, alike objects that change places, and two environments."""
+"""ViSTa's sets about effects: changes of state, joints, similar objects that change places, and two environments."""
 
 import json
 import shutil

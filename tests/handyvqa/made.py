@@ -71,7 +71,7 @@ def examples_of(task: Task, release: HandyvqaRelease, **overrides: Any) -> list[
 
 
 def metrics_of(recorded: RecordedAnswers) -> dict[str, Json]:
-    """The figures over those answers that are no errors."""
+    """The figures over the answers without errors."""
     task, answers = recorded.task(), {answer.example_id: answer for answer in recorded.answers}
     pairs = [(example, answers[example.example_id]) for example in recorded.examples]
     return task.aggregate([answered(task, example, answer.text) for example, answer in pairs if not answer.error])

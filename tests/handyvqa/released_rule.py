@@ -17,7 +17,7 @@ Record = Mapping[str, Any]
 
 
 def places_named(record: Record) -> list[int]:
-    """Places of options whose letter stands before a closing bracket, ascending."""
+    """Places of options with their letter before a closing bracket, ascending."""
     output = record["inference"]["output"].strip().lower().replace(".", "")
     letters = {letter for letter, bracket in pairwise(output) if bracket == ")"}
     places = {ord(letter) - ord("a") for letter in letters if "a" <= letter <= "z"}

@@ -54,14 +54,14 @@ def test_strict_and_released_scores_differ_where_prose_names_letters() -> None:
 
 
 @pytest.mark.parametrize("task", [ACTION, OBJECTS])
-def test_a_letter_without_an_option_is_no_answer(task: Task) -> None:
+def test_a_letter_without_an_option_is_not_an_answer(task: Task) -> None:
     metrics = task.aggregate(run_of(task, ["(Z) none", "(Z) or (A)"], [[0], [0]]))
     assert (metrics[task.primary], metrics["coverage"], metrics["coverage_strict"]) == (1.0, 0.5, 0.0)
 
 
 @pytest.mark.parametrize("task", [ACTION, OBJECTS])
 @pytest.mark.parametrize("answer", ["(A) thing 0", None])
-def test_a_question_without_a_right_option_is_never_answered_rightly(task: Task, answer: str | None) -> None:
+def test_a_question_without_a_right_option_has_no_right_answer(task: Task, answer: str | None) -> None:
     (sample,) = run_of(task, [answer], [[]])
     assert set(task.score(sample.example, sample.prediction).values()) == {0.0}
     assert task.aggregate([sample])[task.primary] == 0.0

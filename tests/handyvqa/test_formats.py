@@ -114,7 +114,7 @@ def test_the_records_hold_run_lengths(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["o1", "rvos_parts/o1"])
 @pytest.mark.parametrize("mode", ["L", "1", "P", "RGB", "RGBA"])
-def test_pictures_lie_in_a_folder_for_each_record(tmp_path: Path, folder: str, mode: str) -> None:
+def test_each_record_has_a_folder_of_pictures(tmp_path: Path, folder: str, mode: str) -> None:
     write_lines(tmp_path / "rvos_parts.jsonl", [segmented()])
     picture(tmp_path / folder, 3, FIRST, mode)
     picture(tmp_path / folder, 7, LAST, mode)

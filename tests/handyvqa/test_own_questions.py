@@ -20,7 +20,7 @@ SAYS_B = "It cannot be (A), since no cup is touched. The answer is (B)."
 
 
 def question_of(folder: Path, task: Task, **changes: Any) -> Example:
-    """The example of one record, whose clip is there."""
+    """The example of one record with an existing clip."""
     write_folder(folder / "action_0000_frames")
     source = write_lines(folder / "q.jsonl", [record(category=task.name, **changes)])
     (example,) = examples_of(task, open_release(source, folder), frames=2)

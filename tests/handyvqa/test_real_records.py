@@ -1,4 +1,5 @@
-"""The 150 public records with a real model's outputs, where they are at hand; they are no part of the repository."""
+"""The 150 public records with a real model's outputs, on machines that have them; they are not part of the
+repository."""
 
 import json
 from pathlib import Path
@@ -31,7 +32,7 @@ BY_HAND: dict[str, tuple[str, str, str]] = {
     "objects_0016": ("DF", "DF", "AF"),  # F before D
     "objects_0018": ("EF", "EF", "EF"),
     "objects_0022": ("BDF", "BDF", "BD"),
-    "objects_0023": ("E", "E", "EF"),  # prose with a list in brackets, whose last word ends in n: no option
+    "objects_0023": ("E", "E", "EF"),  # prose with a list in brackets and a last word that ends in n: no option
     "objects_0026": ("BF", "BF", "AF"),
     "action_0000": ("D", "D", "D"),
 }

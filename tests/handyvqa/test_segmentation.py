@@ -135,7 +135,7 @@ def random_mask(rng: np.random.Generator) -> Mask:
 
 
 def n_answered_empty(samples: list[Scored]) -> int:
-    """Frames whose answer is a mask without foreground."""
+    """Frames with a mask without foreground as the answer."""
     answered = [mask for s in samples if s.prediction is not None for mask in pixels(s.prediction).values()]
     return sum(not mask.any() for mask in answered)
 
@@ -197,7 +197,7 @@ def test_frame_wise_shows_only_annotated_frames_and_renumbers_them() -> None:
     assert TASK.request_inputs(EXAMPLE)["frames"] == [1, 4]
 
 
-def test_truth_options_name_the_right_options_and_else_the_question_is_asked() -> None:
+def test_truth_options_name_the_right_options_and_without_them_the_question_is_asked() -> None:
     named = RvosObjects(options={"truth_options": True})
     assert named.request_inputs(EXAMPLE)["phrases"] == ["cup", "jug"]
     assert "- cup\n- jug" in named.prompt(EXAMPLE, BOXES).as_text()

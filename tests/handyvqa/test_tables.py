@@ -128,7 +128,7 @@ def test_runs_at_other_resolutions_are_points_of_one_line_whether_the_task_or_th
     assert {name: [*points] for name, points in drawn.series.items()} == {"m (16 frames)": [224, 448]}
 
 
-def test_objects_are_told_apart_by_their_number_of_options() -> None:
+def test_the_number_of_options_distinguishes_objects() -> None:
     task = Objects()
     runs = (run_of(task, [True, False, None] * 3, n=5) + run_of(task, [True, True], n=7),)
     paper_table = table(paper_tables([ModelSamples("m", task, runs)]), "Objects by number of options")

@@ -1,4 +1,4 @@
-"""A segmenter that is told what another model chose: the same as with the right options if that model is right."""
+"""A segmenter that gets another model's choice: the same as with the right options if that model is right."""
 
 import json
 import zlib

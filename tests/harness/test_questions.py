@@ -44,7 +44,7 @@ def test_recorded_answers_have_the_metrics_and_statuses_of_score(dataset: Path, 
     assert (metrics["samples"], metrics["ok"]) == (len(samples), ours.coverage.statuses["ok"])
 
 
-def test_cut_refused_and_unreadable_answers_are_told_apart(dataset: Path) -> None:
+def test_cut_refused_and_unreadable_answers_have_different_statuses(dataset: Path) -> None:
     (questions,) = question_sets({"data": str(dataset), "task": "relations"})
     answers = [Completion("no JSON"), Completion("[", "length"), Completion("", "refusal"), Completion("[]")]
     samples = [

@@ -35,11 +35,11 @@ def run_of(
     model_settings: Mapping[str, Any] = MappingProxyType({}),
     **settings: object,
 ) -> Path:
-    """A scored run of a scripted model that is called `MODEL`; two repetitions unless `settings` say otherwise.
+    """A scored run of a scripted model with the name `MODEL`; two repetitions unless `settings` say otherwise.
 
     Args:
         training: the videos that it was trained on, as a checkpoint says it.
-        model_settings: of its identity.
+        model_settings: settings in its identity.
     """
     model = ScriptedModel(MODEL, answer)
     digests = {"training_videos": videos_digest(training)} if training else {}

@@ -106,7 +106,7 @@ def test_results_in_another_wording_are_in_a_separate_table(tmp_path: Path) -> N
         ({"split": "test"}, "split 'test'"),
     ],
 )
-def test_entries_that_are_not_comparable_share_no_table_and_the_reason_is_told(
+def test_entries_that_are_not_comparable_share_no_table_and_the_reason_is_given(
     tmp_path: Path, changes: dict[str, Any], why: str
 ) -> None:
     publish(tmp_path, results(model="a/one"))

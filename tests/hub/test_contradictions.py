@@ -54,7 +54,7 @@ def lines(file: str, change: Callable[[list[bytes]], list[bytes]]) -> Forgery:
 
 
 def sealed(line: bytes, **changes: object) -> bytes:
-    """A line of `inputs.jsonl` that says something else, whole."""
+    """A valid line of `inputs.jsonl` with another content."""
     content = {name: value for name, value in json.loads(line).items() if name not in ("log", "checksum")}
     return seal(msgspec.json.encode(content | changes))
 

@@ -104,7 +104,7 @@ def index_of(card: str) -> list[dict[str, object]]:
     return yaml.safe_load(card.split("---")[1])["model-index"]
 
 
-def test_our_old_entry_is_replaced_and_everything_else_stays() -> None:
+def test_only_our_old_entry_is_replaced() -> None:
     merged = merge_model_index(CARD, "unused", [result()])
     (entry,) = index_of(merged)
     assert entry["name"] == "Fruit 8B"

@@ -59,7 +59,7 @@ def test_the_honest_run_is_taken_says_that_it_is_self_reported_and_is_not_writte
     assert contents(run) == before
 
 
-def test_a_limited_run_is_taken_when_told_and_says_so(honest_data: Path, tmp_path: Path) -> None:
+def test_a_limited_run_is_taken_on_request_and_marked(honest_data: Path, tmp_path: Path) -> None:
     run_of(honest_data, tmp_path / "run", "relations", lambda *_: "[]", limit=3)
     with pytest.raises(BaristaError, match=r"cut to 3 examples"):
         submit(tmp_path / "run", dataset=honest_data)
@@ -232,7 +232,7 @@ def test_edited_answers_are_refused_without_scoring_them(run: Path, honest_data:
         submit(run)
 
 
-def test_a_forgery_is_no_better_for_being_called_incomplete(run: Path) -> None:
+def test_a_forgery_is_also_refused_when_called_incomplete(run: Path) -> None:
     _answers_of_another_example(run)
     score(run)
     with pytest.raises(BaristaError, match=r"line \d+: answers another question than the run's"):

@@ -1,4 +1,4 @@
-"""Other pictures below the same questions: the set's hash is of its texts, so that media are compared by content."""
+"""Other pictures for the same questions: the set's hash covers its texts, so media are compared by content."""
 
 import io
 import shutil
@@ -118,7 +118,7 @@ def test_runs_on_the_same_pictures_are_compared_without_a_word(honest_run: Path,
     assert "media" not in done.output
 
 
-def test_pictures_and_frames_of_videos_are_told_apart(honest_run: Path, linked_run: Path) -> None:
+def test_pictures_and_frames_of_videos_are_distinguished(honest_run: Path, linked_run: Path) -> None:
     done = CliRunner().invoke(cli.app, ["compare", str(honest_run), str(linked_run)])
     assert "was shown stored pictures" in done.output
 

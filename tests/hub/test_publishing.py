@@ -68,7 +68,7 @@ def test_an_upload_interrupted_twice_continues_and_the_repository_then_equals_th
     said = b""
     for cut_off in (True, True, False):
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as upload:
-            # Dies in its third commit, whose answer it does not see.
+            # Dies in its third commit, without seeing the answer.
             hub.before_commit = [upload.kill, lambda: None, lambda: None] if cut_off else []
             said += upload.communicate()[0]
         assert upload.returncode == (-signal.SIGKILL if cut_off else 0), said
@@ -121,7 +121,7 @@ def test_a_metric_becomes_a_space_under_the_name_by_which_evaluate_finds_it(hub:
         check_publication(METRICS / "tuple_f1", "garden/f1")
 
 
-def test_a_token_that_may_not_write_is_refused_in_words(hub: UploadStandIn, built: Path) -> None:
+def test_a_token_without_the_right_to_write_is_refused_with_a_message(hub: UploadStandIn, built: Path) -> None:
     hub.rights, hub.careless = "read", True
     with pytest.raises(PushError, match=r"making the repository: the Hub refuses.*Fix: use a token") as caught:
         publish(hub, built)

@@ -35,7 +35,7 @@ def push(hub: UploadStandIn, made: Submission, *, token: str = TOKEN, **where: o
     return pusher.push_model(MODEL, "barista", lambda existing: model_files(made, existing))
 
 
-def test_the_default_is_a_pull_request_and_main_stays_as_it_is(hub: UploadStandIn, made: Submission) -> None:
+def test_the_default_is_a_pull_request_and_main_stays_unchanged(hub: UploadStandIn, made: Submission) -> None:
     done = push(hub, made)
     assert done.url.endswith(f"/{MODEL}/discussions/1")
     assert done.changed == (RESULTS, "README.md")
@@ -79,7 +79,7 @@ def test_an_open_pull_request_can_be_added_to(hub: UploadStandIn, made: Submissi
 
 
 @pytest.mark.full
-def test_main_is_written_to_only_when_told(hub: UploadStandIn, made: Submission) -> None:
+def test_main_is_written_only_on_request(hub: UploadStandIn, made: Submission) -> None:
     for branch in ("main", "refs/heads/main", ""):
         with pytest.raises(ConfigError, match=r"Fix: use a pull request, or --to-main"):
             Destination(branch)
@@ -88,12 +88,12 @@ def test_main_is_written_to_only_when_told(hub: UploadStandIn, made: Submission)
     assert push(hub, made, to_main=True).changed
     assert RESULTS in hub.files(MODEL)
     assert not push(hub, made, to_main=True).changed
-    # What lies on main already needs no pull request either.
+    # Content that main has already needs no pull request either.
     assert not push(hub, made).changed
     assert len(hub.commits_asked()) == 1
 
 
-def test_a_card_that_changed_meanwhile_is_not_overwritten(hub: UploadStandIn, made: Submission) -> None:
+def test_a_card_that_changed_during_the_push_is_not_overwritten(hub: UploadStandIn, made: Submission) -> None:
     def somebody() -> None:
         hub.make(MODEL, "model", {"README.md": b"# New\n"})
 
@@ -144,7 +144,7 @@ def test_a_hub_out_of_reach_and_a_pull_request_that_is_not_there_are_explained(
         push(hub, made, branch="refs/pr/7")
 
 
-def test_a_broken_card_on_the_hub_is_left_as_it_is(hub: UploadStandIn, made: Submission) -> None:
+def test_a_broken_card_on_the_hub_stays_unchanged(hub: UploadStandIn, made: Submission) -> None:
     hub.make(MODEL, "model", {"README.md": b"---\nlicense: [\n---\n"})
     with pytest.raises(DataError, match=r"README.md: is not YAML"):
         push(hub, made)

@@ -147,7 +147,7 @@ NO_MODELS |= {"human:anna": "model.name: 'human:anna' is a person"}
 
 
 @pytest.mark.parametrize(("name", "said"), NO_MODELS.items(), ids=NO_MODELS)
-def test_baselines_ablations_and_people_are_no_models(name: str, said: str) -> None:
+def test_baselines_ablations_and_people_are_not_submitted_as_models(name: str, said: str) -> None:
     with pytest.raises(DataError, match=f"{said}.*Fix"):
         made(results(model=name), model_name=name)
 

@@ -102,7 +102,7 @@ def test_a_run_that_was_never_scored_is_scored_for_the_submission(honest_run: Pa
 
 
 def _data_of(run: Path) -> str:
-    """Where the dataset of a run lies."""
+    """The place of a run's dataset."""
     return str((run / json.loads((run / "run.json").read_text())["data"]["path"]).resolve())
 
 

@@ -55,7 +55,7 @@ def replay(runs: str) -> Solver:
 def main(task: str, data: str, run: str) -> None:
     def outputs(messages: list, tools: object, choice: object, config: object) -> ModelOutput:
         output = ModelOutput.from_content("grader", reply("".join(m.text for m in messages), config.seed))
-        output.usage = ModelUsage()  # else tokens are counted, by a file out of the network
+        output.usage = ModelUsage()  # otherwise tokens are counted with a file from the network
         return output
 
     grader = get_model("mockllm/model", custom_outputs=outputs)

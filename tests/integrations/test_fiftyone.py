@@ -1,4 +1,4 @@
-"""FiftyOne imports an exported run. It keeps datasets in MongoDB, whose server one of its older wheels brings along."""
+"""FiftyOne imports an exported run. It keeps datasets in MongoDB; one of its older wheels brings the server."""
 
 import json
 import os

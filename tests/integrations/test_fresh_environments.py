@@ -122,7 +122,7 @@ def test_a_space_can_be_installed_from_its_own_requirements(metric: Path, tmp_pa
 
 
 def test_constraints_pin_all_that_the_extras_bring(tmp_path: Path) -> None:
-    """But for torchvision's, whose wheels are bound to one build of torch."""
+    """Except torchvision's packages, with wheels that need one build of torch."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     extras = ",".join(set(config["options.extras_require"]) - {"video"})

@@ -167,7 +167,7 @@ def test_inspect_ai_asks_a_checkpoint_as_run_does(inspect_ai, work, tmp_path):
     assert {name: theirs.get(name) for name in ours} == pytest.approx(ours, abs=EXACT)
 
 
-def test_inspect_ai_marks_a_model_whose_adapter_was_trained_on_the_videos(inspect_ai, work, tmp_path):
+def test_inspect_ai_marks_a_model_with_an_adapter_trained_on_the_videos(inspect_ai, work, tmp_path):
     """As `run` does: its figures have no rank."""
     hashes = video_hashes(work / "data/barista", ["relations"])
     seen = sorted(sha256 for videos in hashes.values() for sha256 in videos.values())[0]
@@ -213,7 +213,7 @@ def lmms_metrics(scripts: Path, work: Path, tasks: Path, out: str, *arguments: s
     """What `lmms-eval` says, by task."""
     names = ",".join(sorted(path.stem for path in tasks.glob("*.yaml")))
     given = ["--include_path", tasks, "--tasks", names, "--output_path", out, "--log_samples"]
-    given += ["--verbosity", "DEBUG"]  # else it exits with 0 after an error
+    given += ["--verbosity", "DEBUG"]  # otherwise it exits with 0 after an error
     run([scripts / "lmms-eval", *given, *arguments], work)
     (file,) = (work / out).rglob("*_results.json")
     results = json.loads(file.read_text())["results"]

@@ -25,7 +25,7 @@ Written = Callable[[Sequence[float]], list[str]]
 
 
 def each(write: Callable[[float], str], every: int = 1) -> Written:
-    """The time of the first of so many frames that become one."""
+    """The time of the first of the frames that become one."""
     return lambda seconds: [write(second) for second in seconds[::every]]
 
 

@@ -1,4 +1,4 @@
-"""Rows of `export --format prompts` in verifiers, asked of a stand-in server: the rewards are ours."""
+"""Rows of `export --format prompts` in verifiers, answered by a stand-in server: the rewards equal ours."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
-def test_rewards_of_rollouts_are_ours(scripts: Path, tmp_path: Path) -> None:
+def test_rewards_of_rollouts_equal_ours(scripts: Path, tmp_path: Path) -> None:
     write_patches(tmp_path / "patches", colour_says="relation", videos=2)
     build(tmp_path / "patches", tmp_path / "data", configs=("relations",), sampling={"frame_step": 20},
           split_file=str(tmp_path / "split.json"), cache=False, progress=False)  # fmt: skip

@@ -234,7 +234,7 @@ def vllm_serve(python: Path, folder: Path, tmp_path: Path) -> Iterator[str]:
 
 def test_the_same_checkpoint_served_by_vllm_gives_the_same_text(folder, local, python, tmp_path):
     with vllm_serve(python, folder, tmp_path) as url:
-        # Its chat template writes no beginning: transformers lets the tokenizer add one, vLLM does where it is told.
+        # Its chat template writes no beginning: transformers lets the tokenizer add one, vLLM does so on request.
         settings = {"explicit_sampling": True, "image_format": "png", "extra_body": {"add_special_tokens": True}}
         served = ServedModel.load(str(folder), base_url=url, timeout=300, max_attempts=2, **settings)
         over_http, here = (each.generate(many_requests(), GREEDY) for each in (served, local))

@@ -104,7 +104,7 @@ def refusal(checkpoint: Path) -> str:
 
 
 def taking_videos() -> list[str]:
-    """The types whose processor has a part for videos."""
+    """The types with a video part in their processor."""
     names = {name: PROCESSOR_MAPPING_NAMES.get(name) or FAMILIES.get(name, Family()).kind for name in TYPES}
     kinds = {name: kind and processor_class_from_name(kind) for name, kind in names.items()}
     return [name for name, kind in kinds.items() if kind and "video_processor" in kind.get_attributes()]

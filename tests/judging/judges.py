@@ -43,7 +43,7 @@ def verdict(score: object, reason: str = "because") -> Completion:
 
 
 def by_hash(request: Request, draw: int) -> Completion:
-    """A score that depends on answer, criterion and draw, and nothing else."""
+    """A score that depends only on answer, criterion and draw."""
     content = json.dumps([material(request), criterion(request), draw])
     return verdict(hashlib.sha256(content.encode()).digest()[0] % 11)
 

@@ -75,7 +75,7 @@ def comparison(two_judges: list[JudgedRun]) -> CrossJudge:
     return cross_judge(two_judges)
 
 
-def test_scores_stand_side_by_side_with_tau_shift_and_spread(comparison: CrossJudge) -> None:
+def test_scores_are_side_by_side_with_tau_shift_and_spread(comparison: CrossJudge) -> None:
     by_metric = {metric.metric: metric for metric in comparison.comparisons}
     accuracy = by_metric["temporal_vqa: accuracy"]
     assert accuracy.judges == ("gemini-judge", "gpt-judge")
@@ -189,7 +189,7 @@ def test_a_folders_name_tells_the_runs_apart_where_it_can_and_tells_no_maker(
     assert {probe.model for probe in by_name} == {"student (like-gpt-4)", "student (plain)"}
 
 
-def test_a_judge_each_for_two_models_are_no_two_judges(two_judges: list[JudgedRun]) -> None:
+def test_two_models_with_a_judge_each_do_not_count_as_two_judges(two_judges: list[JudgedRun]) -> None:
     pairs = {("qwen-good", "gemini-judge"), ("gpt-bad", "gpt-judge")}
     apart = [each for each in two_judges if (each.results.model, each.results.judge.name) in pairs]
     assert len(apart) == 2

@@ -194,7 +194,7 @@ def test_rationales_are_shut_in_as_answers_are() -> None:
         assert len(_BLOCK.search(text)[0].split("\n")) == 3
 
 
-def test_no_prompt_of_ours_looks_like_an_attack() -> None:
+def test_none_of_our_prompts_looks_like_an_attack() -> None:
     paths = sorted(Path(judging.__file__).parent.glob("prompts/*.yaml"))
     assert paths
     for path in paths:

@@ -178,7 +178,7 @@ def test_scores_are_weighted_where_the_judge_gives_log_probabilities(make_run: C
 
 
 def spelt_reply(score: str, *tokens: dict[str, float]) -> Completion:
-    """A reply whose score is in these tokens, each the first of its alternatives with their probabilities."""
+    """A reply with its score in these tokens, each the first of its alternatives with their probabilities."""
     chosen = [
         TokenLogprob(next(iter(top)), 0.0, tuple((name, math.log(fraction)) for name, fraction in top.items()))
         for top in tokens

@@ -46,9 +46,7 @@ def test_a_second_start_asks_only_for_missing_verdicts(make_run: Callable, use: 
     assert third.asked == []
 
 
-def test_a_reply_whose_bytes_were_overwritten_is_not_scored_and_asked_for_again(
-    make_run: Callable, use: Callable
-) -> None:
+def test_a_reply_with_overwritten_bytes_is_not_scored_and_asked_again(make_run: Callable, use: Callable) -> None:
     run = make_run(VQA, repetitions=1)
     use(ScriptedJudge(lambda *_: verdict(4)))
     session = judge(run, "any")
@@ -262,7 +260,7 @@ def test_broken_steps_are_refused(content: str, make_run: Callable, use: Callabl
         judge(run, "any", verdicts_per_answer=1, steps="generate")
 
 
-def test_a_folder_that_is_no_judges_is_refused(make_run: Callable, tmp_path: Path) -> None:
+def test_a_folder_without_a_judge_is_refused(make_run: Callable, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no judge's description"):
         score_judged(score(make_run(VQA, repetitions=1)), tmp_path)
     with pytest.raises(DataError, match="no judged results"):

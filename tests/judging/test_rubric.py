@@ -69,7 +69,7 @@ def test_a_form_shows_criterion_bands_steps_and_material_and_asks_steps_with_the
 @pytest.mark.parametrize(
     "text", ['{"steps": []}', '{"steps": [1]}', '{"steps": [" "]}', "[]", '{"steps": ["a"], "x": 1}']
 )
-def test_steps_that_are_no_list_of_texts_are_refused(text: str) -> None:
+def test_steps_other_than_a_list_of_texts_are_refused(text: str) -> None:
     assert isinstance(read_steps(text), Unusable)
 
 

@@ -48,7 +48,7 @@ NO_VERDICTS = {
 
 
 @pytest.mark.parametrize("text", [text for texts in NO_VERDICTS.values() for text in texts], ids=lambda text: text[:40])
-def test_anything_else_is_none_and_says_why(text: str) -> None:
+def test_any_other_reply_gives_no_verdict_and_a_reason(text: str) -> None:
     verdict = read_verdict(text)
     assert isinstance(verdict, Unusable)
     assert verdict.why
@@ -191,11 +191,11 @@ def test_a_judge_is_known_to_split_ten_by_its_own_tens(replies: list[list[TokenL
         (None, 7),
         ([], 7),
         ([plain('{"score": '), TokenLogprob("7", -0.1)], 7),  # no alternatives were given
-        (reply(choice("7", {"7": 1.0})), 8),  # the tokens say something else than the reply
+        (reply(choice("7", {"7": 1.0})), 8),  # the tokens differ from the reply
         (reply(choice("x7", {"x7": 1.0})), 7),
     ],
 )
-def test_without_alternatives_that_spell_the_score_there_is_no_weight(
+def test_without_alternatives_that_spell_the_score_the_verdict_has_no_weight(
     tokens: list[TokenLogprob] | None, score: int
 ) -> None:
     assert weighted_score(tokens, score) is None

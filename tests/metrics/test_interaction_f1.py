@@ -69,7 +69,7 @@ def test_a_box_with_swapped_corners_overlaps_nothing():
 ALL_RIGHT = {"object_iou": 1.0, "hand_iou": 1.0, "hand_type_accuracy": 1.0}
 
 
-def test_references_are_pooled_by_the_groups_that_they_are_said_to_be_of():
+def test_references_are_pooled_by_their_given_groups():
     frames = score_frames([[CUP], [LID]], [[CUP, LID], [LID]])
     left, both = ("hand_type", "left"), ("hand_type", "both")
     assert tables(frame_sums(frames, [[[left], [both]], [[both]]]))["per_hand_type"] == {

@@ -14,7 +14,7 @@ near = partial(pytest.approx, rel=0, abs=1e-12, nan_ok=True)
 
 
 def cube(verdicts, names):
-    """Examples x criteria x draws, NaN where there is no verdict, as wide as each criterion's longest list."""
+    """Examples x criteria x draws, NaN without a verdict, as wide as each criterion's longest list."""
     widths = [max([len((v or {}).get(c) or []) for v in verdicts]) for c in names]
     array = np.full((len(verdicts), len(names), max([*widths, 1])), np.nan)
     for i, verdict in enumerate(verdicts):
@@ -112,7 +112,7 @@ def test_metrics_are_those_computed_by_hand():
     assert result["means_of_repetitions"] == pytest.approx([(7 + 4.5) / 20, 0.8])
 
 
-def test_a_missing_verdict_or_criterion_lowers_the_coverage_and_is_no_zero():
+def test_a_missing_verdict_or_criterion_lowers_the_coverage_and_does_not_count_as_zero():
     full, missing, zero = ([{"correctness": 8}, {"correctness": x}] for x in (8, None, 0))
     assert judge_score(full)["mean"] == judge_score(missing)["mean"] == 0.8
     assert (judge_score(missing)["coverage"], judge_score(missing)["n_failed"]) == (0.5, 1)

@@ -186,7 +186,7 @@ EMPTY, FULL, DOT = square(0, 0, 0), np.ones((20, 30), bool), square(5, 5, 1)
         (DOT, EMPTY, 0, 0),
         (EMPTY, FULL, 0, 1),  # neither has a contour
         (FULL, DOT, 1 / 600, 0),
-        (square(4, 4), square(4, 6), 8 / 24, 10 / 16),  # of 16 contour pixels, 10 lie on or beside the other
+        (square(4, 4), square(4, 6), 8 / 24, 10 / 16),  # of 16 contour pixels, 10 are on or beside the other
         (square(4, 4), square(5, 4), 12 / 20, 1),
     ],
 )
@@ -215,7 +215,7 @@ def test_a_track_is_summarised_as_computed_by_hand():
     assert (result["frame_coverage"], result["coverage"]) == (0.75, 1)
 
 
-def test_objects_count_alike_in_the_means_and_frames_in_the_frame_means():
+def test_objects_have_equal_weight_in_the_means_and_frames_in_the_frame_means():
     result = region_boundary([[DOT], [EMPTY] * 3], [[DOT], [DOT] * 3])
     assert result["J_mean"] == result["F_mean"] == result["J&F_mean"] == 0.5
     assert result["frame_J_mean"] == result["frame_F_mean"] == result["frame_J&F_mean"] == 0.25

@@ -199,7 +199,7 @@ def test_the_mean_over_one_set_has_no_interval_and_the_mean_over_none_is_none():
     assert mean_with_interval([])["mean"] is None
 
 
-def test_a_set_counts_in_each_of_its_groups_once():
+def test_a_set_counts_once_in_each_of_its_groups():
     perfect = [[1.0, 0.0], [0.0, 1.0]]
     groups = [["level_2", "remix"], ["level_2", "level_2"], None]
     result = score([perfect] * 3, [[0, 1], [1, 0], [0, 1]], groups)

@@ -25,12 +25,12 @@ def answer(match, intervals=((0, 4),), boxes=None):
 
 
 def cells(intervals):
-    """Half seconds in a set of intervals whose ends are whole seconds."""
+    """Half seconds in a set of intervals with whole seconds as ends."""
     return {half for start, end in intervals for half in range(2 * start, 2 * end)}
 
 
 def slow_t_iou(predicted, reference):
-    if len(predicted) == len(reference) == 1:  # V-STaR's formula, as it stands
+    if len(predicted) == len(reference) == 1:  # V-STaR's formula, unchanged
         (s, e), (start, end) = predicted[0], reference[0]
         return max(0, min(e, end) - max(s, start)) / (max(e, end) - min(s, start))
     mine, theirs = cells(predicted), cells(reference)

@@ -81,7 +81,7 @@ def test_a_long_clip_of_short_segments_is_matched_in_linear_time() -> None:
     assert len(matched_segments(segments, segments, 50)) == 30_000
 
 
-def test_background_counts_in_the_accuracy_and_is_no_segment() -> None:
+def test_background_counts_in_the_accuracy_and_not_as_a_segment() -> None:
     result = temporal_segmentation([[None, None]], [[None, None]])
     assert [result[name] for name in ("frame_accuracy", "edit", "f1_50")] == [1, 1, 1]
     unanswered = temporal_segmentation([None], [[None, "pour"]])

@@ -51,7 +51,7 @@ from barista_bench.diagnosis.estimates import (
 )
 from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, levels_of, write_diagnoses
 from barista_bench.diagnosis.single_causes import single_causes
-from barista_bench.diagnosis.upstream import upstream_questions
+from barista_bench.diagnosis.upstream import upstream_questions, upstream_task
 from barista_bench.diagnosis.views import Answers, compared_own, compared_views, same_answer
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.aiding import NEEDS_VIDEO, own_boxes
@@ -166,7 +166,9 @@ def _own_answers(aid: Aid, book: AidBook, opened: OpenedTask, config: DiagnoseCo
     file.parent.mkdir(parents=True, exist_ok=True)
     write_frozen(asked, file)
     root = config.root or recorded_root(opened.data)
-    command = f"run {file} --task grounding --root {root} --model {config.model} --out {Path(aid.run).parent}"
+    command = (
+        f"run {file} --task {upstream_task().name} --root {root} --model {config.model} --out {Path(aid.run).parent}"
+    )
     raise DataError(
         f"{aid.run}: answers {len(needed & found.keys())} of {len(needed)} objects of {opened.task.name}; the "
         f"questions are in {file}. Fix: run `barista-bench {command}`, then start again"

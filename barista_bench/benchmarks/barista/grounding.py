@@ -13,11 +13,10 @@ paper are in `protocols.yaml`.
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
@@ -34,22 +33,20 @@ from barista_bench.benchmarks.barista.phrases import (
     range_keys,
     subject_index,
 )
+from barista_bench.benchmarks.barista.released_boxes import read_released
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE_ON_GRID,
     box_fields,
     grid_to_pixels,
     on_usual_grid,
     pixels_to_grid,
-    released_number,
-    released_pixels,
     require_annotated,
     usual_boxes,
     write_grid,
 )
-from barista_bench.benchmarks.kinds.boxes import FRACTIONS, NO_BOXES, BoxTask, answered_boxes, listed_boxes, read_boxes
+from barista_bench.benchmarks.kinds.boxes import ObjectBoxTask, answered_boxes, read_boxes
 from barista_bench.benchmarks.kinds.frames import Bools, FrameArrays, FrameMetadata, Frames, FrameSampling, in_parts
-from barista_bench.benchmarks.parsing import refuse_unbounded, strip_fence
-from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
+from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, box_names, describe_format, to_grid
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import (
     Evidence,
@@ -58,11 +55,11 @@ from barista_bench.core.example import (
     GridBox,
     Inputs,
     Int64,
-    Json,
     ParseError,
     PixelBox,
     Prediction,
     Target,
+    field_types,
 )
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
@@ -137,7 +134,7 @@ class GroundingSampling(FrameSampling):
     box_scale: Count = GRID
 
 
-class Grounding(BoxTask, GraphTask[GroundingSampling]):
+class Grounding(ObjectBoxTask, GraphTask[GroundingSampling]):
     benchmark = "barista"
     name = "grounding"
     upstream_name = "grounding"
@@ -251,6 +248,25 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         if self.follows_paper:
             return require_annotated(target.boxes, "boxes", example.example_id)
         return [grid_to_pixels(box, example.inputs, target.bbox_scale) for box in target.ground_truth_boxes]
+
+    @classmethod
+    def object_question(
+        cls, name: str, boxes: Mapping[str, PixelBox], frame: int, size: tuple[int, int], owner: Example
+    ) -> Example:
+        metadata = {field: owner.metadata[field] for field in field_types(FrameMetadata) if field in owner.metadata}
+        words: Fields = {"category": name, "colors": [], "relation": "", "related_category": "", "objects": len(boxes)}
+        return cls.new_example(
+            f"{cls.upstream_name}:{owner.video_id}:{frame}:{name}",
+            owner.video_id,
+            [frame],
+            label=name,
+            inputs=GroundingInputs(name, name, *size),
+            target=GroundingTarget(
+                boxes=list(boxes.values()), ground_truth_boxes=[to_grid(as_xyxy(box), *size) for box in boxes.values()]
+            ),
+            metadata={**metadata, **words},
+            evidence=GroundingEvidence(list(boxes), "", [], [], []),
+        )
 
 
 @remember
@@ -369,43 +385,3 @@ def _example(arrays: FrameArrays, candidate: Candidate, phrase: Phrase, scale: i
             attribute_rows=sorted({row for item in reference for row in item.colors.values()}),
         ),
     )
-
-
-# A match can begin only at the start of a run of digits. Trying every position of a long run would take quadratic time.
-_FOUR_INTEGERS = re.compile(r"(?<!\d)(\d++)" + r"\s*+,\s*+(\d++)" * 3)
-
-
-@refuse_unbounded
-def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """Return the boxes in the list `bboxes` (else `boxes`) of a JSON object, else one box for every four integers.
-
-    Entries of the list count if they have at least four numbers; the first four are used. `written` holds the boxes as
-    the model wrote them.
-    """
-    body = strip_fence(text, plain_tag=True)
-    try:
-        answer = json.loads(body)
-        entries = listed_boxes(answer) if isinstance(answer, dict) else None
-        boxes = [
-            [released_number(value, box_format) for value in entry[:4]]
-            for entry in entries or ()
-            if isinstance(entry, list) and len(entry) >= 4 and all(isinstance(n, int | float) for n in entry[:4])
-        ]
-    except ValueError:  # no JSON, or a box with NaN
-        entries = None
-    if entries is None:
-        boxes = _read_runs_of_four(body, box_format)
-        if not boxes:
-            return NO_BOXES
-    pixels = [released_pixels(box, inputs, box_format) for box in boxes]
-    value: Fields = {"boxes": cast("Json", pixels), "written": cast("Json", boxes)}
-    return Prediction(value, dropped=0 if entries is None else len(entries) - len(boxes))
-
-
-def _read_runs_of_four(body: str, box_format: BoxFormat) -> list[list[float]]:
-    if box_format.scale == 1:
-        return [[float(number) for number in match.groups()] for match in FRACTIONS.finditer(body)]
-    try:
-        return [[int(number) for number in match.groups()] for match in _FOUR_INTEGERS.finditer(body)]
-    except ValueError as error:  # more digits than Python reads
-        raise OverflowError(str(error)) from error

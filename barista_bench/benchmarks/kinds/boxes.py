@@ -266,3 +266,22 @@ class BoxTask(Task):
 def answered_boxes(prediction: Prediction | None) -> list[PixelBox]:
     """Return the answered boxes, [x0, y0, x1, y1] in pixels; empty without a readable answer."""
     return AnsweredBoxes.read(prediction.value).boxes if prediction else []
+
+
+class ObjectBoxTask(BoxTask):
+    """A task that can ask where given objects are. Its true boxes are in the order of `evidence_objects`."""
+
+    @classmethod
+    @abstractmethod
+    def object_question(
+        cls, name: str, boxes: Mapping[str, PixelBox], frame: int, size: tuple[int, int], owner: Example
+    ) -> Example:
+        """Return a question for the boxes of all objects with one name, on one frame of the video of `owner`.
+
+        Args:
+            name: the name of the objects.
+            boxes: maps object ids to true boxes, [x0, y0, x1, y1] in pixels.
+            frame: index of the frame.
+            size: (width, height) of the frame in pixels.
+            owner: the example whose objects these are. Its facts on the video are copied.
+        """

@@ -18,8 +18,7 @@ from barista_bench.aids.pictures import draw_picture
 from barista_bench.aids.task_aids import Aid, parse_aids, parse_views
 from barista_bench.aids.texts import VERSION, AidBook, OwnBoxes, Parts
 from barista_bench.aids.views import Viewed, paint
-from barista_bench.benchmarks.barista.grounding import Grounding
-from barista_bench.benchmarks.kinds.boxes import answered_boxes
+from barista_bench.benchmarks.kinds.boxes import ObjectBoxTask, answered_boxes
 from barista_bench.core.boxes import as_xyxy
 from barista_bench.core.example import Example, evidence_objects
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
@@ -228,17 +227,17 @@ class _Viewer:
 
 
 def own_boxes(run: str | Path) -> OwnBoxes:
-    """Map (video, frame, object) to the box that the model answered in a run of `grounding`.
+    """Map (video, frame, object) to the box that the model answered in a run of an `ObjectBoxTask`.
 
     Only the first repetition counts. If a phrase means several objects, each answered box belongs to the nearest
     object. An object without a box was not seen.
 
     Raises:
-        DataError: the folder is not a finished run of `grounding`.
+        DataError: the folder is not a finished run of such a task.
     """
     scored = read_scored(run)
-    if not isinstance(scored.task, Grounding):
-        raise DataError(f"{run}: is a run of {scored.task.name}. Fix: name a run of grounding")
+    if not isinstance(scored.task, ObjectBoxTask):
+        raise DataError(f"{run}: is a run of {scored.task.name}. Fix: name a run of a task that asks where objects are")
     seen: OwnBoxes = {}
     for sample in scored.samples:
         if sample.record.repetition or not sample.record.is_finished:

@@ -1,4 +1,4 @@
-"""A run of one task in a folder that the test names, for tests of what lies in such a folder."""
+"""A run of one task in a folder that the test names, for tests of the files in such a folder."""
 
 from dataclasses import replace
 from pathlib import Path

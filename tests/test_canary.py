@@ -134,7 +134,7 @@ def test_a_key_among_the_variables_is_refused(tmp_path: Path, monkeypatch: pytes
     value = f'{{"api_key": "{KEY}"}}' if name == "EXTRA_BODY" else f"https://me:{KEY}@host/"
     monkeypatch.setenv(f"BARISTA_BENCH_{name}", value)
     refused = [command("run", tmp_path, "--out", tmp_path / "out")]
-    if name == "API_KEY_ENV":  # a token instead of the name of its variable
+    if name == "API_KEY_ENV":  # a token in place of the name of its variable
         target = ("--model-repo", "a/b", "--dataset-repo", "a/d", "--push")
         refused.append(command("publish", "submission", tmp_path, *target, "--token-env", KEY))
     assert [(code, "Fix: " in output) for code, output in refused] == [(1, True)] * len(refused)

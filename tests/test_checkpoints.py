@@ -39,7 +39,7 @@ class Readers:
         return load_pretrained(name, self.processor, self.model, kind="a stand-in", **options)
 
 
-def test_both_readers_are_told_the_revision_and_whether_to_run_code():
+def test_both_readers_get_the_revision_and_the_permission_to_run_code():
     readers = Readers()
     model, processor = readers.load(device="cpu", dtype="float32")
     assert (processor, model.training) == ("processor of org/name", False)
@@ -55,7 +55,7 @@ def test_both_readers_are_told_the_revision_and_whether_to_run_code():
 @pytest.mark.parametrize(
     "error", [OSError, ImportError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError]
 )
-def test_what_transformers_raises_is_said_in_one_line(error):
+def test_an_error_of_transformers_is_shown_in_one_line(error):
     with pytest.raises(ModelError) as caught:
         Readers(error=error("no such thing.\nA long story.")).load()
     said = str(caught.value)

@@ -131,7 +131,7 @@ def parts(user: str, images: int, **extra: str) -> list[str | int]:
         ("Find", 2, {"image": "Frame {number}:"}, [0, 1, "Find"]),
     ],
 )
-def test_images_stand_where_the_text_places_them(user: str, images: int, extra: dict[str, str], wanted) -> None:
+def test_images_are_where_the_text_places_them(user: str, images: int, extra: dict[str, str], wanted) -> None:
     assert parts(user, images, **extra) == wanted
 
 

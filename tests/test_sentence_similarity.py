@@ -79,7 +79,7 @@ def test_cosines_equal_the_models_own_modules(
     assert differs == (make is not plain)
 
 
-def test_cosines_do_not_depend_on_what_else_is_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cosines_do_not_depend_on_other_requests(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     together = SentenceEncoder.load(str(folder), device="cpu").similarity(WORDS, WORDS)
     again = SentenceEncoder.load(str(folder), device="cpu").similarity(WORDS, WORDS)
     np.testing.assert_array_equal(together, again)

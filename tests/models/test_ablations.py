@@ -1,4 +1,4 @@
-"""Ablations take images away, and nothing else."""
+"""Ablations remove only images."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

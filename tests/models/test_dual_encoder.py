@@ -294,7 +294,7 @@ def test_missing_weights_are_refused(tmp_path: Path) -> None:
         DualEncoder.load(str(folder))
 
 
-def test_the_tiny_encoders_are_made_alike_every_time(tmp_path: Path, family: str) -> None:
+def test_the_tiny_encoders_are_equal_every_time(tmp_path: Path, family: str) -> None:
     state = torch.random.get_rng_state()
     first, second = (MAKERS[family](tmp_path / name) for name in "ab")
     assert folder_hash(first) == folder_hash(second)
@@ -315,7 +315,7 @@ def test_the_catalog_makes_the_tiny_one_and_names_it_the_same_everywhere(
     assert model.identity.revision == folder_hash(tmp_path / "barista_bench" / "tiny_clip")
 
 
-def test_pixels_are_told_apart_by_size_and_content() -> None:
+def test_size_and_content_distinguish_pixels() -> None:
     wide, high = Image.new("RGB", (4, 2)), Image.new("RGB", (2, 4))
     assert len({pixels_key(images) for images in ([wide], [high], [wide, high], [high, wide], [picture(0)])}) == 5
     assert pixels_key([picture(5)]) == pixels_key([picture(5).copy()])

@@ -114,7 +114,7 @@ def test_the_header_says_how_boxes_are_written(tmp_path: Path, text: str, expect
         PredictionsModel.load(path, box_format=BoxFormat("yxyx", None))
 
 
-def test_a_file_without_a_header_needs_to_be_told_the_box_format(tmp_path: Path) -> None:
+def test_a_file_without_a_header_needs_the_box_format(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD, header=None)
     with pytest.raises(ConfigError, match="the format of its boxes is unknown"):
         PredictionsModel.load(path)

@@ -162,7 +162,7 @@ def test_log_probabilities_that_do_not_spell_the_answer_are_left_out():
     assert answer(None).logprobs is None
 
 
-def test_samples_of_a_request_share_a_call_whose_tokens_are_counted_once():
+def test_samples_of_a_request_share_a_call_and_its_tokens_are_counted_once():
     with ServedStandIn() as server:
         model = load(server)
         [entries] = model.generate([request()], SAMPLED)

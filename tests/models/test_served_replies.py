@@ -90,7 +90,7 @@ def test_any_json_is_a_reply_or_one_of_our_errors(reply, wanted):
 
 
 @given(st.binary(max_size=200))
-def test_bytes_that_are_no_reply_are_one_of_our_errors(body):
+def test_bytes_without_a_reply_are_one_of_our_errors(body):
     with pytest.raises((CallError, ModelError)) as caught:
         read_reply(body, RULES, ENDPOINT, 1)
     assert len(str(caught.value)) < 1000
@@ -289,7 +289,7 @@ def read_one(body: bytes):
 
 
 @given(st.text(st.characters(), max_size=30) | st.text(st.sampled_from('\ud83d\ude00\\"u\U0001f600d8'), max_size=30))
-def test_half_surrogate_pairs_are_replaced_and_everything_else_is_kept(content):
+def test_only_half_surrogate_pairs_are_replaced(content):
     body = json.dumps({"choices": [{"message": {"content": content}}]}).encode()
     text = read_one(body).text
     # Python's own codec as the reference: it joins what pairs up, and replaces the rest (spaces before are no answer's)

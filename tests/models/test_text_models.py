@@ -120,7 +120,7 @@ def test_without_a_chat_template_it_is_refused(folder: Path, tmp_path: Path) -> 
         TransformersModel.load(str(tmp_path))
 
 
-def test_a_gguf_file_needs_its_library_or_is_told_to_be_missing(tmp_path: Path) -> None:
+def test_a_gguf_file_without_its_library_is_refused_with_a_message(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="there is no such file"):
         TransformersModel.load(str(tmp_path / "none.gguf"))
 

@@ -152,7 +152,7 @@ def test_a_batch_takes_one_sample_or_more_and_fits(failed, tokens, samples):
         (ValueError("out of memory"), False),
     ],
 )
-def test_errors_of_memory_are_told_from_others(error, expected):
+def test_errors_of_memory_are_distinguished_from_others(error, expected):
     torch = pytest.importorskip("torch")
     assert is_out_of_memory(error) is expected
     assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))

@@ -59,7 +59,7 @@ def encoder_of(taker: VideoTaker, **settings: object) -> PromptEncoder:
     return PromptEncoder(taker, "m", check_settings(GeneratorSettings, {"frames_as": "video", **settings}))
 
 
-def test_a_processor_is_told_the_frames_own_times_for_each_video_of_a_prompt(taker):
+def test_a_processor_gets_the_frames_own_times_for_each_video_of_a_prompt(taker):
     for times in (EVEN, UNEVEN):
         assert told(encoder_of(taker), clip(times)) == [times.metadata()]
     parts = (ImagePart(0), ImagePart(2), TextPart("and"), ImagePart(1), ImagePart(3))
@@ -78,7 +78,7 @@ def test_a_batch_that_is_processed_together_keeps_the_times_of_each(taker):
     assert wanted["video_metadata"] == [EVEN.metadata(), UNEVEN.metadata()]
 
 
-def test_video_fps_is_said_instead_of_the_frames_own_times(taker):
+def test_video_fps_replaces_the_frames_own_times(taker):
     stated = {"total_num_frames": 4, "fps": 4.0, "frames_indices": [0, 1, 2, 3]}
     assert told(encoder_of(taker, video_fps=4.0), clip(UNEVEN)) == [stated]
     assert told(encoder_of(taker, video_fps=4.0), clip(None)) == [stated]
@@ -92,7 +92,7 @@ def test_frames_of_unknown_times_and_a_task_that_miscounts_its_images_are_told_w
         encoder_of(taker).encode(request)
 
 
-def test_two_views_of_one_moment_are_no_video(taker):
+def test_two_views_of_one_moment_are_not_sent_as_a_video(taker):
     request = clip(FrameTimes(30.0, (7, 7, 7, 7)))
     assert (
         parts_with_clips(request.prompt, request.times, None)
@@ -103,7 +103,7 @@ def test_two_views_of_one_moment_are_no_video(taker):
     assert kind == "image"
 
 
-def test_uneven_frames_before_a_processor_of_one_rate_are_told_of_once(taker, caplog):
+def test_uneven_frames_before_a_processor_of_one_rate_are_reported_once(taker, caplog):
     taker.model_input_names = ["pixel_values_videos", "second_per_grid_ts"]
     encoder = encoder_of(taker)
     with caplog.at_level(logging.WARNING):
@@ -191,7 +191,7 @@ def with_videos(read):
     return reading
 
 
-def test_vllm_is_sent_a_video_with_the_times_of_its_frames(engine):
+def test_vllm_gets_a_video_with_the_times_of_its_frames(engine):
     parts = (ImagePart(3), TextPart("then"), ImagePart(0), ImagePart(1), ImagePart(2))
     call = engine._call(0, clip(UNEVEN, *parts), GREEDY)
     assert call.head["prompt"] == "<image>then<video>"

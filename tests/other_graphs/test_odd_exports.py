@@ -180,7 +180,7 @@ def test_questions_come_out_of_an_export(
     assert f"{config}: train" in done.output
 
 
-def test_a_coco_file_given_as_a_release_is_told_of_the_import(tmp_path: Path) -> None:
+def test_the_message_about_a_coco_file_as_a_release_names_the_import(tmp_path: Path) -> None:
     EXPORTS["coco"](tmp_path / "export")
     (tmp_path / "release" / "clip").mkdir(parents=True)
     file = tmp_path / "release" / "clip" / "coco_annotation.json"

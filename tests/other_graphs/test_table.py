@@ -182,7 +182,7 @@ def test_pictures_of_several_sizes_are_videos_of_one_frame(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("section", ["objects", "relations", "activities"])
-def test_a_table_that_does_not_say_the_unit_of_its_moments_is_refused(tmp_path: Path, section: str) -> None:
+def test_a_table_without_the_unit_of_its_moments_is_refused(tmp_path: Path, section: str) -> None:
     path = write_map(tmp_path / "map.yaml", {**MAP, section: {**MAP[section], "frames": None}})
     with pytest.raises(ConfigError, match=rf"map.yaml: {section}: has no `frames`.*Fix: write `frames: seconds`"):
         load_map(path)
@@ -317,7 +317,9 @@ def test_a_table_with_semicolons_or_tabs_is_read_and_an_unknown_predicate_is_nam
         (with_table("relations", subjct="a"), "unknown field `subjct`"),
     ],
 )
-def test_a_map_that_cannot_be_read_is_told_why(content: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_the_message_about_an_unreadable_map_gives_the_reason(
+    content: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     source = write_source(tmp_path / "source")
     with pytest.raises(ConfigError) as raised:
         import_graphs("table", source, tmp_path / "graphs", map=write_map(tmp_path / "map.yaml", content))

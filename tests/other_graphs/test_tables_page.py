@@ -21,7 +21,7 @@ FILES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", SECTION, re.DOTALL 
 COMMANDS = re.findall(r"^    barista-bench (.*)$", SECTION, re.MULTILINE)
 
 
-def test_the_example_of_tables_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_tables_runs_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("annotations").mkdir()
     write_video(Path("annotations") / "v1.mp4")

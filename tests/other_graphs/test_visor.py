@@ -81,7 +81,7 @@ def test_a_name_in_a_subsequence_is_one_thing_by_guess_and_a_hand_one_in_the_vid
     assert not graph.coverage.covers_category("left hand")
 
 
-def test_things_of_one_name_on_a_picture_are_told_apart_by_overlap(tmp_path: Path) -> None:
+def test_overlap_distinguishes_things_of_one_name_on_a_picture(tmp_path: Path) -> None:
     first = [entity("a", "plate", 0), entity("b", "plate", 500), entity("c", "plate", 900, exhaustive="n")]
     then = [entity("d", "plate", 520), entity("e", "plate", 10)]
     graph, report = imported("visor", write(tmp_path / "source", first, then))
@@ -121,7 +121,7 @@ def test_contacts_are_relations_and_unknown_ones_are_unknown(tmp_path: Path) -> 
     assert report.tally.left_out["contacts that are inconclusive, or with nothing that is named"] == 1
 
 
-def test_a_hand_in_a_glove_is_not_said_to_touch_nothing(tmp_path: Path) -> None:
+def test_a_hand_in_a_glove_is_not_recorded_as_touching_nothing(tmp_path: Path) -> None:
     glove = entity("g", "left glove", 50, in_contact_object="k", on_which_hand=["left hand"])
     hand = entity("h", "left hand", 0, in_contact_object="hand-not-in-contact")
     graph, _ = imported("visor", write(tmp_path / "source", [glove, hand, entity("k", "knife", 300)]))

@@ -204,7 +204,7 @@ def report(*runs: ScoredRun, permutations: int = 50) -> Report:
     return build_report(runs, analyses=analyse(runs, permutations=permutations))
 
 
-def test_models_stand_by_score_and_people_and_baselines_below_them_unranked() -> None:
+def test_models_are_ordered_by_score_and_people_and_baselines_are_below_them_unranked() -> None:
     runs = [answering("chance", "plum"), answering("weak", "kiwi"), answering("oracle", "apple, pear")]
     runs += [answering("human:ben", "plum"), answering("human:anna", "apple, pear")]
     made = report(*runs, answering("strong", "apple, pear"), answering("middle", "apple"))
@@ -260,7 +260,7 @@ def test_models_are_ordered_by_mean_rank_with_shared_ranks_and_never_by_a_mean_o
     assert board.table.rows[-1][1].notes == (), "a baseline lacks no task"
 
 
-def test_coverage_is_told_only_where_it_is_incomplete() -> None:
+def test_coverage_is_shown_only_where_it_is_incomplete() -> None:
     runs = {"whole": answering("whole", "apple"), "cut": answering("cut", "apple", left_out=4)}
     board = leaderboard("garden", "Garden", [TaskStanding("garden / fruit", runs)], Analyses())
     whole, cut = (row[1] for row in board.table.rows)

@@ -39,7 +39,7 @@ def test_any_difference_of_the_record_separates_metrics_and_is_named(changes: di
 @pytest.mark.parametrize(
     "changes", [{"settings": {"dtype": "float32"}}, {"model": "a/other"}, {"revision": None}, {"values": (0.1, 0.2)}]
 )
-def test_circumstances_are_told_beside_and_set_nothing_apart(changes: dict[str, Any]) -> None:
+def test_circumstances_are_shown_beside_and_separate_no_metrics(changes: dict[str, Any]) -> None:
     assert results().comparability == results(**changes).comparability
     beside = results(**changes).circumstances
     assert {"temperature", "box order", "box scale", "repetitions"} <= set(beside)

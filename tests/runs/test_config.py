@@ -181,7 +181,7 @@ def test_huge_values_are_refused_in_few_words(setting: dict[str, object]) -> Non
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, '{"a":' * 100_000, '{"a": ' + "9" * 5000 + "}", "{"])
-def test_an_extra_body_in_the_environment_that_is_no_json_is_a_setting_that_cannot_be_used(value: str) -> None:
+def test_an_extra_body_in_the_environment_without_json_is_refused_as_a_setting(value: str) -> None:
     with pytest.raises(ConfigError, match=r"extra_body: .*Fix"):
         resolve_settings(RunConfig, NEEDED, environment={f"{ENVIRONMENT_PREFIX}EXTRA_BODY": value})
 

@@ -177,7 +177,7 @@ def test_a_damaged_score_file_is_an_error(tmp_path: Path, line: str) -> None:
         diff(make(tmp_path / "b", scores=[]), a)
 
 
-def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="no run here"):
         diff(make(tmp_path / "a"), tmp_path / "empty")

@@ -193,7 +193,7 @@ def test_it_is_refused_while_a_run_writes(tmp_path: Path, name: str) -> None:
     assert sample_digest("live", "f", "e", 0) in finished_samples(tmp_path)
 
 
-def test_a_log_that_a_run_starts_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_a_run_starts_during_the_work_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path)
     lock_all = merging._lock_all
 
@@ -209,7 +209,7 @@ def test_a_log_that_a_run_starts_meanwhile_stays(tmp_path: Path, monkeypatch: py
     assert sample_digest("started", "f", "e", 0) in finished_samples(tmp_path)
 
 
-def test_a_full_disk_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_everything_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path)
 
     def full(*_: object) -> None:

@@ -64,7 +64,7 @@ def test_machines_with_other_videos_each_make_one_run(
     assert run(linked_dataset, tmp_path / "merged", model="chance", root=small_release).asked == 0
 
 
-def test_a_merged_run_knows_where_its_data_lie(
+def test_a_merged_run_knows_the_place_of_its_data(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     folders = shared_run(dataset, [None, None], tmp_path / "deep/down", monkeypatch)

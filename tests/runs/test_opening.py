@@ -52,7 +52,7 @@ def test_a_folder_of_a_benchmark_that_is_not_known_is_refused(vista: Path, tmp_p
         names(tmp_path)
 
 
-def test_a_task_that_is_nearly_right_is_told_the_right_one() -> None:
+def test_the_message_about_a_misspelt_task_names_the_right_one() -> None:
     known = ", ".join(task_names("barista"))
     with pytest.raises(ConfigError, match=f"no task 'releations' of barista.*did you mean relations.*{known}$"):
         task_class("barista", "releations")
@@ -93,7 +93,7 @@ def test_a_place_that_nothing_fills_is_refused(dataset: Path, prompts) -> None:
     assert names(dataset, prompts=prompts(user + ' Like {"a": {}}.')) == ["barista/relations"]
 
 
-def test_a_place_that_is_left_out_is_told(dataset: Path, prompts, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_place_is_reported(dataset: Path, prompts, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         names(dataset, prompts=prompts("Which relations are there?"))
     assert "the prompts of barista/relations have no place {" in caplog.text
@@ -140,7 +140,7 @@ def test_a_run_in_the_words_of_a_prompt_file_says_so_everywhere(dataset: Path, t
         run(dataset, tmp_path / "ours", prompts=prompt_file, **settings)
 
 
-def test_too_few_examples_to_compare_are_told_and_cost_no_traceback(vista: Path, tmp_path: Path) -> None:
+def test_too_few_examples_to_compare_are_reported_without_a_traceback(vista: Path, tmp_path: Path) -> None:
     run(vista, tmp_path / "run", task="all", model="chance", repetitions=1, limit=1)
     with pytest.raises(DataError, match=r"macro_f1 is not defined for these 1 samples.*Fix: run more"):
         score(tmp_path / "run")
@@ -195,7 +195,9 @@ def test_a_video_under_another_id_is_no_other_video_unless_it_is_missing_which_i
     assert "only by their ids" in caplog.text
 
 
-def test_a_folder_of_datasets_is_told_how_to_name_one_or_take_all(vista: Path, dataset: Path, tmp_path: Path) -> None:
+def test_the_message_about_a_folder_of_datasets_says_how_to_name_one_or_take_all(
+    vista: Path, dataset: Path, tmp_path: Path
+) -> None:
     for name, folder in (("barista", dataset), ("vista", vista)):
         (tmp_path / name).symlink_to(folder)
     with pytest.raises(ConfigError, match=r"2 datasets are here \(barista, vista\). Fix: name one, .*--benchmark all"):

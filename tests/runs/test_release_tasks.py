@@ -86,7 +86,7 @@ def test_linked_and_frozen_sets_are_the_same_examples(release: Path, data: Path,
     assert pixels[0] == pixels[1]
 
 
-def test_videos_may_lie_elsewhere(release: Path, tmp_path: Path) -> None:
+def test_videos_may_be_in_another_folder(release: Path, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "questions.json").write_bytes((release / "questions.json").read_bytes())
     made = build(

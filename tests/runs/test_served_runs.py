@@ -1,4 +1,4 @@
-"""Runs over a served model: faults on the way move no score, and the key stands nowhere."""
+"""Runs over a served model: faults on the way change no score, and no file shows the key."""
 
 import json
 from collections import Counter

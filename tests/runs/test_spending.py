@@ -104,7 +104,7 @@ def test_a_stopped_and_continued_run_equals_one_that_never_stopped(
     assert costs["output_tokens"].mean == pytest.approx(7)
 
 
-def test_a_model_that_does_not_say_its_tokens_is_stopped_at_once(dataset: Path, tmp_path: Path, prices: Path) -> None:
+def test_a_model_without_token_counts_is_stopped_at_once(dataset: Path, tmp_path: Path, prices: Path) -> None:
     with ServedStandIn(lambda _: Fault("reply", change=lambda reply: reply.update(usage=None))) as server:
         with pytest.raises(BudgetError, match="does not report the tokens"):
             asked(dataset, tmp_path / "run", server, prices=prices, max_cost=5.0, max_concurrency=1)

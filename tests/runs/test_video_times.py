@@ -71,7 +71,7 @@ def sets(small_kitchen: Path, made_once: MadeOnce) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("task", ["temporal_vqa", "activity"])
-def test_a_model_is_told_when_each_frame_of_an_example_was_filmed(
+def test_a_model_gets_the_time_of_each_frame_of_an_example(
     sets: dict[str, Path], watched: Watched, small_kitchen: Path, task: str
 ) -> None:
     asked = {frames: watched(data, task=task, folder=frames).asked for frames, data in sets.items()}

@@ -70,7 +70,7 @@ def test_a_polygon_is_compared_with_its_box_too_and_the_box_of_a_tiny_object_may
     assert "annotations[1].bbox: box [50.0, 30.0, 20.0, 20.0] is not that of its mask, [4.0, 4.0, 40.0, 50.0]" in text
 
 
-def test_keys_that_stand_twice_are_named(tmp_path: Path) -> None:
+def test_repeated_keys_are_named(tmp_path: Path) -> None:
     text = json.dumps(document())
     for once, twice in (
         ('"o-cup": "c-coffee cup"', '"o-cup": "c-button", "o-cup": "c-coffee cup"'),
@@ -183,7 +183,7 @@ def test_every_frame_is_decoded_where_that_is_asked_for(small_release: Path, tmp
     assert "Fix: fetch the video again" in str(problem)
 
 
-def test_a_wrong_record_is_told_the_keys_and_types_that_are_expected(tmp_path: Path) -> None:
+def test_the_message_about_a_wrong_record_names_the_expected_keys_and_types(tmp_path: Path) -> None:
     content = document()
     content["relations"][0]["image_ranges"] = [{"start": 0, "end": 4}]
     content["annotations"][0]["bbox"] = [1, 2, 3]

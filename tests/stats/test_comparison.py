@@ -96,7 +96,7 @@ def restricted(run: ScoredRun, videos: set[str]) -> ScoredRun:
     return replace(run, samples=tuple(s for s in run.samples if s.example.video_id in videos))
 
 
-def test_a_better_model_is_told_from_a_worse_one_and_a_model_equals_itself(scored: Runs) -> None:
+def test_a_better_model_is_distinguished_from_a_worse_one_and_a_model_equals_itself(scored: Runs) -> None:
     comparison = compare_pair(scored["strong", "relations"], scored["weak", "relations"])
     assert comparison.low is not None
     assert comparison.effect_size is not None

@@ -26,7 +26,9 @@ LEFT, RIGHT, MUG, TABLE = 1, 2, 3, 4
         (RelationTuple(LEFT, TABLE, "human_actions", "holds"), "wrong_object", (LEFT, MUG, TABLE)),
     ],
 )
-def test_a_relation_that_is_nearly_right_is_called_so(said: RelationTuple, kind: str, marks: tuple[int, ...]) -> None:
+def test_a_nearly_right_relation_has_its_own_kind_of_failure(
+    said: RelationTuple, kind: str, marks: tuple[int, ...]
+) -> None:
     true = RelationTuple(LEFT, MUG, "human_actions", "holds")
     assert relation_failures(Counter([true]), Counter([said]), {LEFT, RIGHT}) == [(kind, marks)]
 

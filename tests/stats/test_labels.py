@@ -1,4 +1,4 @@
-"""What models are called where several runs stand side by side."""
+"""The names of models where several runs are side by side."""
 
 from dataclasses import replace
 from pathlib import Path

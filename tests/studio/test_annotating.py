@@ -257,7 +257,7 @@ def test_a_body_that_is_no_decision_is_refused_and_nothing_is_written(project: P
     assert anna.answer("/api/project/draft", b" " * (MAX_BODY + 1))[0] == 413
 
 
-def test_a_frame_that_is_not_there_is_said(anna: Visitor) -> None:
+def test_a_missing_frame_is_reported(anna: Visitor) -> None:
     frames = (f"video={VIDEO}&frame=99999999", f"video={VIDEO}&frame=-1", "frame=1")
     for query in ("video=..&frame=0", "video=nothing&frame=0", *frames):
         status, content, _ = anna.answer(f"/api/project/frame?{query}")

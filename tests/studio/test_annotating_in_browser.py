@@ -171,7 +171,7 @@ def test_contacts_are_made_and_removed_without_a_mouse(project: Project, annotat
     assert [at for at, value in enumerate(confidence) if value] == [*range(20, 60), *range(110, 150), *range(170, 201)]
 
 
-def test_a_bar_that_is_dragged_leaves_the_frame_as_it_is(project: Project, annotating: Annotating) -> None:
+def test_dragging_a_bar_leaves_the_frame_unchanged(project: Project, annotating: Annotating) -> None:
     with annotating(project.folder, route=f"#/project/{VIDEO}?frame=90") as page:
         at_frame(page, 90)
         bar = page.get_by_role("button", name=re.compile("things: .*frames 110 to 149"))

@@ -95,7 +95,7 @@ def test_a_form_shows_the_command_that_one_would_type(anna: Visitor) -> None:
         ("run", {"data": "graphs", "out": "r", "model": "../../model"}, "leads out"),
     ],
 )
-def test_what_may_not_be_given_is_refused_in_words(
+def test_forbidden_values_are_refused_with_a_message(
     anna: Visitor, step: str, values: dict[str, str], problem: str
 ) -> None:
     told = line(anna, step, **values)

@@ -128,7 +128,7 @@ def test_a_number_that_is_no_port_is_refused(out: Path, port: int) -> None:
         pass
 
 
-def test_nothing_but_http_is_let_in(out: Path) -> None:
+def test_only_http_is_let_in(out: Path) -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         raise AssertionError("let in")
 

@@ -283,7 +283,7 @@ def test_a_study_has_a_separate_server_and_port(study: Path, asked_data: Path, t
         assert (shown.exit_code, "Fix" in shown.output) == (1, True), more
 
 
-def test_what_fails_here_is_told_to_the_owner_and_not_to_the_participant(
+def test_the_owner_and_not_the_participant_sees_errors_of_the_server(
     study: Path, asked_data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     data = shutil.copytree(asked_data, tmp_path / "data")

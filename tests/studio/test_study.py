@@ -119,7 +119,9 @@ def test_an_invitation_with_other_questions_is_refused(study: Path, asked_data: 
 
 
 @pytest.mark.parametrize("names", [["../x"], ["a/b"], [".a"], [""], [], ["anna", "anna"], ["anna", "Anna"]])
-def test_a_name_that_is_no_folders_or_stands_twice_is_refused(study: Path, asked_data: Path, names: list[str]) -> None:
+def test_a_name_that_cannot_name_a_folder_or_is_repeated_is_refused(
+    study: Path, asked_data: Path, names: list[str]
+) -> None:
     with pytest.raises(ConfigError, match="--participants"):
         invited(study, asked_data, *names)
     assert not study.exists()
@@ -322,7 +324,7 @@ def test_agreement_of_only_one_person_gives_their_progress(study: Path, asked_da
     assert "no two runs have a readable answer" in shown.output
 
 
-def test_a_file_that_is_no_study_is_named(study: Path) -> None:
+def test_a_file_without_a_study_is_named(study: Path) -> None:
     study.mkdir()
     for content in (b"{", b"[]", b'{"version": 2}', msgspec.json.encode({"version": 1, "port": "x"})):
         (study / "study.json").write_bytes(content)

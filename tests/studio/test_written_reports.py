@@ -1,4 +1,4 @@
-"""Reports that lie in the studio's folder are opened from the home page, and reach nothing else of the studio."""
+"""The home page opens reports in the studio's folder, and they reach nothing else of the studio."""
 
 from pathlib import Path
 from urllib.parse import quote

@@ -47,7 +47,7 @@ def test_each_task_shows_its_video_every_four_seconds_or_as_its_sampling_says(wr
     assert (example.metadata["rate"], example.metadata["max_frames"]) == (1, 5)
 
 
-def test_boxes_are_scaled_to_the_video_as_it_lies_there(write: Write, rooms: Path) -> None:
+def test_boxes_are_scaled_to_the_size_of_the_video_file(write: Write, rooms: Path) -> None:
     made = content()
     made["tasks"][1]["objects"][0]["boxes"][0]["box"] = [20, 30, 192, 128]
     example = examples(write(made), rooms)[0]

@@ -44,7 +44,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-def test_metrics_by_other_options_lie_beside_and_replace_nothing(runs: Path) -> None:
+def test_metrics_by_other_options_are_kept_beside_and_replace_nothing(runs: Path) -> None:
     folder = runs / "chance"
     assert not (folder / "results.json").exists(), "which is of the run's own options"
     (exact,) = folder.glob("results.*.json")

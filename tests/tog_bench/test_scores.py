@@ -196,7 +196,7 @@ def samples_of(draw: st.DrawFn) -> tuple[list[TrueObject], list[SaidObject]]:
 
 
 @given(samples_of(), st.sampled_from([EXACT, UNION]))
-def test_metrics_lie_between_0_and_1_and_stricter_ones_are_never_higher(
+def test_metrics_are_between_0_and_1_and_stricter_ones_are_never_higher(
     case: tuple[list[TrueObject], list[SaidObject]], task: TSTVG
 ) -> None:
     metrics = metrics_of(task, *case)

@@ -264,7 +264,7 @@ def test_an_unreadable_table_costs_only_the_comparison(tmp_path: Path, spoil: Ca
     assert any("metadata.csv" in line and "nothing was compared" in line for line in problems(release))
 
 
-def test_videos_lie_below_the_folder_that_is_named_for_them(tmp_path: Path) -> None:
+def test_videos_are_below_the_folder_with_their_name(tmp_path: Path) -> None:
     write_set(tmp_path / "notes", LAMP, PLAIN, TWO, **FULL)
     (tmp_path / "media").mkdir()
     release = open_release(tmp_path / "notes", tmp_path / "media")

@@ -121,7 +121,7 @@ def test_sequence_lengths_are_drawn_over_all_environments_and_for_each() -> None
     assert not any(title.startswith("Figure 15a") for title in titles)  # Minecraft has one level here
 
 
-def test_permutations_stand_against_general_problem_sets() -> None:
+def test_permutations_are_compared_with_general_problem_sets() -> None:
     samples = run(1)
     items = paper_tables([model_samples("m", samples)])
     general, order = chart(items, "Figure 4: general"), chart(items, "Figure 4: permutation")

@@ -8,8 +8,9 @@ A new level needs these steps:
 
 1. Add its name to `LevelName`, and its `Level` to `LEVELS`.
 2. If its facts are in a table that is not read yet, read the table in `graph_rows.py`.
-3. Admit it in the tasks that need it (`TaskAids` in `task_aids.py`). If a task needs other facts than the rule in
-   `LEVELS` finds, add the task's rule to `own_facts` of its class. Without such a rule, the rule in `LEVELS` is used.
+3. Admit it in the tasks that need it (`TaskAids` in `task_aids.py`), and add it to the task's `needed_levels` if it has
+   some. If a task needs other facts than the rule in `LEVELS` finds, add the task's rule to `own_facts` of its class.
+   Without such a rule, the rule in `LEVELS` is used.
 4. Describe it in the table of docs/diagnosis.md.
 """
 
@@ -65,7 +66,7 @@ class Level:
         heading: the line before the facts. `{format}` stands for the box format.
         given: how a sentence of a diagnosis names the true facts.
         fill: colour of the level's share in a bar of the report.
-        facts: finds the facts on which a question depends. A task may have its own rule (`TaskAids.facts`).
+        facts: finds the facts on which a question depends. A task may have its own rule (`TaskAids.own_facts`).
         inert: chooses as many facts that the question does not depend on, or none if the video lacks them. It receives
             the needed facts, and the task's rule for the level.
         pictures: returns the pictures of facts among their lines. None for a level that is told as text.
@@ -136,8 +137,8 @@ def _activities(scene: QuestionScene) -> Iterator[Fact]:
 
 
 def _moment(scene: QuestionScene) -> list[Fact]:
-    """Return the keyframes around the changes in the question's evidence, unless these are all keyframes."""
-    changes: list[dict[str, int]] = scene.example.evidence["changes"]  # type: ignore[assignment]
+    """Return the keyframes around the `changes` in the question's evidence, or none if these are all keyframes."""
+    changes: list[dict[str, int]] = scene.example.evidence.get("changes", [])  # type: ignore[assignment]
     frames = {frame for change in changes for frame in (change["start"], change["end"])}
     return [_frame(frame) for frame in sorted(frames)] if frames < set(scene.frames) else []
 

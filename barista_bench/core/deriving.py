@@ -45,8 +45,7 @@ class Candidate(NamedTuple):
 class GraphTask(Task, Generic[SamplingT]):
     """A task whose examples come from annotated frames.
 
-    The task first finds candidates and then builds examples, so that only sampled examples are built: see
-    docs/design.md, "Candidates".
+    The task first finds candidates and then builds examples, so that only sampled examples are built (`Candidate`).
     """
 
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation")

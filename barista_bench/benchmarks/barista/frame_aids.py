@@ -91,7 +91,8 @@ class HandObjectAids(TaskAids):
         target, things = scene.example.target, [fact for fact in needed if fact.names[0].lower() not in HANDS]
         box_of = {fact.about[0]: other.box for fact, other in zip(things, [*things[1:], *things[:1]], strict=True)}
         interactions: list[dict[str, object]] = target["interactions"]  # type: ignore[assignment]
-        if len(things) < 2 or not {str(item["object_id"]) for item in interactions} <= box_of.keys():
+        named = {str(item["object_id"]) for item in interactions}
+        if level != "marks" or len(things) < 2 or not named <= box_of.keys():
             return None
         others = []
         for item in interactions:

@@ -1,9 +1,10 @@
-"""Name the models of compared runs. Each model and setting has the same label everywhere.
+"""Name the models of compared runs. Each model and setting has the same label in all comparisons.
 
 Reports, tables, plots, comparisons and tables of judges call `run_labels`; the studio calls `start_labels` for people's
 answers. The rule:
 
-1. The name of a run is the value of `run --name`. In front of it are the ablations of the model (`text_only:mine`).
+1. The name of a run is the value of `run --name`. In front of it are the ablations of the model (`text_only:mine`), or
+   `aided:`.
 2. Without `--name`, it is the model's own name (`ModelInfo.label`: the value of `--model`, with ` + adapter DIGEST` and
    ` + N shots` if there are any). Of a local path only the last folder is used, and `predictions:` is left out. If two
    models then have the same name, they keep `predictions:`, and as many of the last folders as are needed. No name is
@@ -13,7 +14,9 @@ answers. The rule:
    `name (cold)`. If they still have the same name, they are numbered: `name (cold) (1)`.
 
 The tables of judges name models by this rule (`model_labels` of `judging/cross.py`), and judges by the name of the
-judging model without folders (`judge_labels` of `judging/judged_run.py`). `diagnosis.json` holds `ModelInfo.label`.
+judging model without folders (`judge_labels` of `judging/judged_run.py`). `diagnosis.json` holds `ModelInfo.label`;
+reports show the run's label instead (`labelled_diagnoses` of `reporting/aided.py`). The output of `score` and
+`diagnose`, the leaderboard and exports name a model by `ModelInfo.label`.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from barista_bench.core.model_names import ABLATIONS
+from barista_bench.core.model_names import ALTERED
 from barista_bench.files.text_out import shared_name
 from barista_bench.runs.described import ModelInfo
 from barista_bench.runs.score.comparability import Comparability
@@ -191,11 +194,11 @@ def _names(starts: Sequence[Start]) -> dict[Path, str]:
 
 
 def own_name(given_name: str, model: ModelInfo) -> str:
-    """Return the name given at the start of a run, prefixed by the ablation if the model sees less; without a given
-    name, the short name of the model.
+    """Return the name given at the start of a run, after the prefixes of a model that gets changed questions. Without a
+    given name, return the short name of the model.
     """
-    shown_less = takewhile(lambda part: part in ABLATIONS, model.name.split(":"))
-    return ":".join([*shown_less, given_name]) if given_name else short_name(model)
+    altered = takewhile(lambda part: part in ALTERED, model.name.split(":"))
+    return ":".join([*altered, given_name]) if given_name else short_name(model)
 
 
 def start_name(folder: Path, task: str, benchmark: str) -> str:

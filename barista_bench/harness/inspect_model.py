@@ -17,7 +17,7 @@ from PIL import Image
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.model_names import SCRIPTED
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import Exchange, ImagePart, Prompt, TextPart
 from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError
 from barista_bench.harness.batching import Batcher
@@ -192,12 +192,14 @@ class BaristaAPI(ai.ModelAPI):
 
 
 def _request(name: str, messages: Sequence[ai.ChatMessage], seed: int) -> Request:
-    """Convert one question of inspect_ai, which has system messages and one user turn."""
+    """Convert one question of inspect_ai: system messages, earlier questions with their answers, and a user turn."""
     system = "\n\n".join(message.text for message in messages if isinstance(message, ai.ChatMessageSystem))
-    turns = [message for message in messages if not isinstance(message, ai.ChatMessageSystem)]
-    if len(turns) != 1 or not isinstance(turns[0], ai.ChatMessageUser):
-        raise ConfigError("barista/ models are asked one question a conversation. Fix: use barista_bench/ask")
-    content = turns[0].content
+    *earlier, question = [message for message in messages if not isinstance(message, ai.ChatMessageSystem)]
+    pairs = list(zip(earlier[::2], earlier[1::2], strict=False))
+    are_exchanges = 2 * len(pairs) == len(earlier) and all((a.role, b.role) == ("user", "assistant") for a, b in pairs)
+    if question.role != "user" or not are_exchanges:
+        raise ConfigError("barista/ models take questions and answers in turn. Fix: use barista_bench/ask")
+    content = question.content
     images: list[Image.Image] = []
     parts: list[TextPart | ImagePart] = []
     for part in [ai.ContentText(text=content)] if isinstance(content, str) else content:
@@ -208,7 +210,8 @@ def _request(name: str, messages: Sequence[ai.ChatMessage], seed: int) -> Reques
             images.append(Image.open(io.BytesIO(base64.b64decode(part.image.partition(",")[2]))).convert("RGB"))
         else:
             raise ConfigError(f"barista/ models take texts and images, not {part.type}. Fix: leave it out")
-    return Request(name, Prompt(system, tuple(parts)), tuple(images), seeds=(seed,))
+    exchanges = tuple(Exchange(asked.text, answered.text) for asked, answered in pairs)
+    return Request(name, Prompt(system, tuple(parts), exchanges), tuple(images), seeds=(seed,))
 
 
 _RENAMED = {"max_tokens": "max_new_tokens", "stop_seqs": "stop", "reasoning_tokens": "thinking_budget"}

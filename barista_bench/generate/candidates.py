@@ -145,14 +145,14 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def claims(self) -> frozenset[Statement]:
-        """Return what the right answers tell about moments; nothing for a candidate that is chosen as another one.
+        """Return what the right answers say about moments; nothing for a candidate that is chosen as another one.
 
-        A touch that the question names at the moment of the answer is told too.
+        A touch that the question names at the moment of the answer belongs to it.
         """
         stated = [choice.statement for choice in self.right if self.frames and not self.chosen_as]
         if len(self.frames) == 1:
             stated += [statement for statement in self.given if stated and isinstance(statement, Touches)]
-        return frozenset(part for statement in stated for part in statement.told)
+        return frozenset(part for statement in stated for part in statement.implications)
 
 
 def decide_candidate(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate | str:

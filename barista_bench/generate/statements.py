@@ -67,8 +67,8 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     further_work: ClassVar[str] = ""
 
     @property
-    def told(self) -> tuple[Statement, ...]:
-        """Return what a reader of the statement knows, as statements about single moments where possible."""
+    def implications(self) -> tuple[Statement, ...]:
+        """Return what follows from the statement, as statements about single moments where possible."""
         return (self,)
 
     def truth(self, scene: Scene) -> Truth:
@@ -144,8 +144,8 @@ class AllOf(_Parts, frozen=True):
     """Several statements are all true. False: at least one of them is false."""
 
     @property
-    def told(self) -> tuple[Statement, ...]:
-        return tuple(told for part in self.parts for told in part.told)
+    def implications(self) -> tuple[Statement, ...]:
+        return tuple(each for part in self.parts for each in part.implications)
 
     def recorded_truth(self, scene: Scene) -> Truth:
         return all_of(part.truth(scene) for part in self.parts)
@@ -297,12 +297,12 @@ class Changes(Statement, frozen=True):
     end: int
 
     @property
-    def told(self) -> tuple[Statement, ...]:
+    def implications(self) -> tuple[Statement, ...]:
         first = HasValue(self.object, self.type, self.before, self.start)
         return first, HasValue(self.object, self.type, self.after, self.end - 1)
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        first, last = (statement.truth(scene) for statement in self.told)
+        first, last = (statement.truth(scene) for statement in self.implications)
         if first is not True or last is not True:
             return all_of([first, last])
         inside = [c for c in scene.changes if c[1].thing.id == self.object and self.start < c[1].start < self.end]

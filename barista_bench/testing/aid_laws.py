@@ -29,9 +29,10 @@ _LINE = re.compile(r"- (?P<words>.*?)(?: (?P<box>\[[^]]*\]))? \((?:at|from) .*\)
 
 
 def check_aids(book: AidBook, examples: Sequence[Example], reason: Reasoner | None, least: float = 0.9999) -> None:
-    """Check the laws of the aids of one task, for every set of levels that a question needs.
+    """Check the laws of the aids of one task.
 
-    Copiers are not checked for tasks with free text: if only words are compared, aids supply words.
+    The reasoner gets all aids that a question needs. Copiers get every set of admitted aids. They are not checked for
+    tasks with free text: if only words are compared, aids supply words.
 
     Args:
         reason: an exact reasoner. None if no answer follows only from facts, for example if annotators chose a label.
@@ -70,7 +71,7 @@ def copier_gains(book: AidBook, examples: Sequence[Example]) -> dict[tuple[tuple
     """Map (levels, copier) to the gains of true aids over inert aids, one number per example."""
     gains: dict[tuple[tuple[LevelName, ...], str], list[float]] = defaultdict(list)
     for example in examples:
-        levels = book.levels(example)
+        levels = book.levels(example, aids_of(book.task).admitted)
         for told in (some for size in range(1, len(levels) + 1) for some in combinations(levels, size)):
             answers = []
             for kind in ("true", "inert"):

@@ -101,7 +101,7 @@ class AwayFrom(Statement, frozen=True):
     frame: int
 
     @property
-    def told(self) -> tuple[Statement, ...]:
+    def implications(self) -> tuple[Statement, ...]:
         """Return nothing: what the hand touches at the moment tells this too."""
         return ()
 
@@ -185,7 +185,7 @@ class NextState(Statement, frozen=True):
     until: int
 
     @property
-    def told(self) -> tuple[Statement, ...]:
+    def implications(self) -> tuple[Statement, ...]:
         return (HasValue(self.object, self.type, self.value, self.until),)
 
     def recorded_truth(self, scene: Scene) -> Truth:
@@ -225,8 +225,8 @@ class BringsAbout(Statement, frozen=True):
         return Changes(self.object, self.type, self.before, self.after, self.start, self.end)
 
     @property
-    def told(self) -> tuple[Statement, ...]:
-        return self, *self.change.told
+    def implications(self) -> tuple[Statement, ...]:
+        return self, *self.change.implications
 
     def recorded_truth(self, scene: Scene) -> Truth:
         changes = self.change.truth(scene)

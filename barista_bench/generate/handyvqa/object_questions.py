@@ -20,7 +20,7 @@ from barista_bench.generate.handyvqa.statements import (
     StateSequence,
     clip_around,
     recorded_sequence,
-    uses_told,
+    uses_in_claim,
 )
 from barista_bench.generate.nearby import place_words
 from barista_bench.generate.scene import Scene
@@ -230,11 +230,11 @@ class ObjectQuestions:
     ) -> QuestionCandidate:
         """Return a candidate. `wording` is the subtask, then a space and the key of its wording.
 
-        All questions whose answers tell touches have one topic, and a touch is asked about once.
+        All questions whose answers name touches have one topic, and each touch is asked about once.
         """
         key = f"handyvqa/{wording}"
         answers = (right,) if isinstance(right, Choice) else right
-        told_uses = [use for choice in answers for use in uses_told(self.scene, choice.statement)]
+        uses = [use for choice in answers for use in uses_in_claim(self.scene, choice.statement)]
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,
@@ -248,8 +248,8 @@ class ObjectQuestions:
             frames=(clip.centre,),
             objects=objects,
             extra=extra or {},
-            event=FACTS.join(f"{use.side} {use.thing.id} {use.start}" for use in told_uses),
-            topic="touch" if told_uses else "",
+            event=FACTS.join(f"{use.side} {use.thing.id} {use.start}" for use in uses),
+            topic="touch" if uses else "",
         )
 
 

@@ -260,7 +260,7 @@ class HandsDo(statements.Statement, frozen=True):
         return True if all(scene.are_apart(hand, item, self.frame) for item in others) else None
 
 
-def uses_told(scene: Scene, statement: statements.Statement) -> list[HandUse]:
+def uses_in_claim(scene: Scene, statement: statements.Statement) -> list[HandUse]:
     """Return the uses by hands that a statement about one moment tells."""
     match statement:
         case HandsDo(left, right, frame, _):

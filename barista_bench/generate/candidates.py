@@ -144,6 +144,13 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         return (self.subtask, self.right_text, *self.frames) if self.frames else self.event_key
 
     @property
+    def facts(self) -> frozenset[tuple[object, ...]]:
+        """Return the keys of the facts that the candidate asks for. Of candidates with a common key, one is asked."""
+        topic, *names = self.event_key
+        single = [(topic, *names)] if len(names) > 1 else [(topic, fact) for fact in names[0].split(FACTS)]
+        return frozenset((self.fact_key, *single))
+
+    @property
     def claims(self) -> frozenset[Statement]:
         """Return what the right answers say about moments; nothing for a candidate that is chosen as another one.
 
@@ -250,21 +257,15 @@ def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tal
     claimed: set[frozenset[Statement]] = set()
     for number in sorted(range(len(seeded)), key=lambda number: seeded[number][0]):
         candidate = seeded[number][1]
-        topic, *names = candidate.event_key
-        keys = {candidate.fact_key, *((topic, *rest) for rest in _single_facts(names))}
         claims = candidate.claims
         is_claimed = bool(claims) and any(claims <= other or other <= claims for other in claimed)
-        if facts.isdisjoint(keys) and not is_claimed:
+        if facts.isdisjoint(candidate.facts) and not is_claimed:
             kept[number] = candidate
-            facts |= keys
+            facts |= candidate.facts
             claimed |= {claims} if claims else set()
         else:
             tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
     return [candidate for _, candidate in sorted(kept.items())]
-
-
-def _single_facts(names: Sequence[str]) -> list[tuple[str, ...]]:
-    return [tuple(names)] if len(names) > 1 else [(fact,) for fact in names[0].split(FACTS)]
 
 
 def keep_most(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:

@@ -128,7 +128,10 @@ class Family(ABC):
         self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
         """Return the decided candidates of a video: one per event, and about `most` of each subtask."""
-        return self.limit_candidates(one_per_event(self.decide_all(scene, tally, undecided), seed, tally), most, seed)
+        candidates = one_per_event(self.decide_all(scene, tally, undecided), seed, tally)
+        if undecided is not None:
+            undecided.mark_asked(self.name, candidates)
+        return self.limit_candidates(candidates, most, seed)
 
     def limit_candidates(
         self, candidates: Sequence[QuestionCandidate], most: int, seed: int

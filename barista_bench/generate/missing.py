@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -13,6 +13,7 @@ from barista_bench.generate.spans import find_overlapping
 from barista_bench.generate.statements import AllOf, AnyOf, Seen, Statement, Unique
 from barista_bench.scene_graph.domain import Side
 
+Facts = frozenset[tuple[object, ...]]
 MOST_NAMED = 8
 """Maximum number of annotations in the list."""
 
@@ -24,7 +25,8 @@ class MissingAnnotation(msgspec.Struct, frozen=True):
         video_id: the video.
         work: what to annotate, in words.
         frames: the frames of these questions.
-        items: upper limit of the number of additional questions. Several questions about one event count once.
+        items: upper limit of the number of additional questions. Questions about facts that are asked already do not
+            count, and several questions about one fact count once.
         subtasks: number of these questions for each `family subtask`.
     """
 
@@ -39,8 +41,10 @@ class UndecidedCandidates:
     """Undecided candidates that lack a single annotation, grouped by this annotation."""
 
     def __init__(self) -> None:
-        self.events: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
-        """(family, subtask, event) of candidates, by (video id, what to annotate in the video)."""
+        self.facts: dict[tuple[str, str], set[tuple[str, str, Facts]]] = defaultdict(set)
+        """(family, subtask, facts) of candidates, by (video id, what to annotate in the video)."""
+        self.asked: dict[tuple[str, str], set[tuple[object, ...]]] = defaultdict(set)
+        """The facts that are asked already, by (family, video id)."""
         self.frames: dict[tuple[str, str], set[int]] = defaultdict(set)
 
     def add(self, family: str, candidate: QuestionCandidate, scene: Scene, n_distractors: int, reason: str) -> None:
@@ -51,21 +55,42 @@ class UndecidedCandidates:
         annotation = candidate.video_id, works.pop()
         first, stop = candidate.span
         self.frames[annotation] |= set(candidate.frames or (first, stop - 1))
-        self.events[annotation].add((family, candidate.subtask, *candidate.event_key))
+        self.facts[annotation].add((family, candidate.subtask, candidate.facts))
+
+    def mark_asked(self, family: str, candidates: Iterable[QuestionCandidate]) -> None:
+        for candidate in candidates:
+            self.asked[family, candidate.video_id] |= candidate.facts
 
     def merge(self, other: UndecidedCandidates) -> None:
-        for annotation, events in other.events.items():
-            self.events[annotation] |= events
+        for annotation, rows in other.facts.items():
+            self.facts[annotation] |= rows
             self.frames[annotation] |= other.frames[annotation]
+        for asked_of, facts in other.asked.items():
+            self.asked[asked_of] |= facts
 
     def most_useful(self) -> list[MissingAnnotation]:
         """Return the annotations that would allow the most items, the most useful first."""
         rows = []
-        for annotation, events in self.events.items():
-            subtasks = Counter(f"{family} {subtask}" for family, subtask, *_ in sorted(events))
-            frames = tuple(sorted(self.frames[annotation]))
-            rows.append(MissingAnnotation(*annotation, frames, len(events), dict(subtasks)))
+        for annotation in self.facts:
+            if subtasks := self._count_new(annotation):
+                frames = tuple(sorted(self.frames[annotation]))
+                rows.append(MissingAnnotation(*annotation, frames, subtasks.total(), dict(subtasks)))
         return sorted(rows, key=lambda row: (-row.items, row.video_id, row.work))[:MOST_NAMED]
+
+    def _count_new(self, annotation: tuple[str, str]) -> Counter[str]:
+        """Count, by subtask, the candidates whose facts neither a question nor an earlier candidate asks for."""
+        counts: Counter[str] = Counter()
+        asked = {family: {*facts} for (family, video_id), facts in self.asked.items() if video_id == annotation[0]}
+        for family, subtask, facts in sorted(self.facts[annotation], key=_order):
+            if asked.setdefault(family, set()).isdisjoint(facts):
+                asked[family] |= facts
+                counts[f"{family} {subtask}"] += 1
+        return counts
+
+
+def _order(row: tuple[str, str, Facts]) -> tuple[str, str, list[str]]:
+    family, subtask, facts = row
+    return family, subtask, sorted(map(repr, facts))
 
 
 def _lacking_works(candidate: QuestionCandidate, scene: Scene, n_distractors: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.generate.candidates import DECIDED, Choice, Tally
+from barista_bench.generate.candidates import DECIDED, FACTS, UNPROVED, Choice, Tally
 from barista_bench.generate.egocot.family import EgocotFamily
 from barista_bench.generate.egocot.statements import InStep
 from barista_bench.generate.generator import generate, missing_lines, read_missing
@@ -47,6 +47,22 @@ def test_only_frames_that_the_video_has_are_named(tmp_path: Path) -> None:
     )
     waiting.add("tog_bench", candidate, scene, 0, Handled.unmet)
     assert [row.frames for row in waiting.most_useful()] == [(0, 89)]
+
+
+def test_facts_that_are_asked_already_or_twice_promise_no_further_question(tmp_path: Path) -> None:
+    scene = table(tmp_path, {"pot": "pitcher"}, frames=90)
+    missing = UndecidedCandidates()
+    for event, frame in (("lid on jar", 10), ("lid on jar", 50), ("cup full", 30), (f"cup full{FACTS}jar open", 70)):
+        unseen = HasValue("pot", "state", "empty", frame)
+        candidate = candidate_of(Choice("Empty", unseen), span=(0, 90), frames=(frame,), event=event)
+        missing.add("egocot", candidate, scene, 0, UNPROVED)
+    assert [row.items for row in missing.most_useful()] == [2]
+    asked_candidate = candidate_of(Choice("On it", Located("pot", "on", "jar", 80)), frames=(80,), event="lid on jar")
+    missing.mark_asked("egocot", [asked_candidate])
+    assert [row.items for row in missing.most_useful()] == [1]
+    full = candidate_of(Choice("Full", Located("pot", "on", "jar", 85)), event="cup full")
+    missing.mark_asked("egocot", [full])
+    assert missing.most_useful() == []
 
 
 def test_generate_says_so_and_which_words_the_domain_lacks(small_release: Path, tmp_path: Path) -> None:

@@ -153,6 +153,8 @@ class VistaFamily(Family):
             else:
                 described_texts.add(texts)
                 candidates += members
+        if undecided is not None:
+            undecided.mark_asked(self.name, candidates)
         return self.limit_candidates(candidates, most, seed)
 
     def limit_candidates(

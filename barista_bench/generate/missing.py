@@ -9,8 +9,8 @@ import msgspec
 
 from barista_bench.generate.candidates import DIVISIBLE, Choice, QuestionCandidate
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import find_overlapping
-from barista_bench.generate.statements import AllOf, AnyOf, Seen, Statement, Unique
+from barista_bench.generate.spans import ActionSpan, ValueSpan, find_overlapping
+from barista_bench.generate.statements import RECORD_ACTIVITIES, RECORD_STEPS, AllOf, AnyOf, Seen, Statement, Unique
 from barista_bench.scene_graph.domain import Side
 
 Facts = frozenset[tuple[object, ...]]
@@ -104,7 +104,8 @@ def _lacking_works(candidate: QuestionCandidate, scene: Scene, n_distractors: in
     statements = [choice.statement for choice in candidate.distractors]
     n_lacking = n_distractors - sum(statement.truth(scene) is False for statement in statements)
     works = Counter(_deciding_work(statement, scene) for statement in statements if statement.truth(scene) is None)
-    yield next((work for work, count in works.items() if count >= n_lacking), _further_work(candidate.right, n_lacking))
+    further_work = _further_work(candidate.right, n_lacking, scene)
+    yield next((work for work, count in works.items() if count >= n_lacking), further_work)
 
 
 def _deciding_work(statement: Statement, scene: Scene) -> str:
@@ -115,6 +116,11 @@ def _deciding_work(statement: Statement, scene: Scene) -> str:
     if statement.is_in_words:
         frame = getattr(statement, "frame", getattr(statement, "start", 0))
         return "" if find_overlapping(scene.actions, frame, frame + 1) else "say what the person does"
+    if attribute := getattr(statement, "type", ""):
+        bounds = [getattr(statement, name) for name in ("frame", "until", "start", "end") if hasattr(statement, name)]
+        values = scene.values_of(_objects(statement)[0], attribute)
+        if not _has_gap(values, scene, min(bounds), max(bounds) + 1):
+            return ""
     if unseen := _unseen_name(statement, scene):
         return f"draw masks of the {unseen} wherever it is in view"
     names = [scene.things[item].name for item in _objects(statement) if item in scene.things]
@@ -141,10 +147,25 @@ def _objects(statement: Statement) -> list[str]:
     return [*named_ids, *getattr(statement, "objects", ())]
 
 
-def _further_work(right: Sequence[Choice], n_lacking: int) -> str:
-    """Return, in words, the kind of annotation that would give a question enough distractors."""
+def _further_work(right: Sequence[Choice], n_lacking: int, scene: Scene) -> str:
+    """Return, in words, the kind of annotation that would give a question enough distractors.
+
+    It is empty if the video has no room for such an annotation: activities or steps fill the video.
+    """
     statement = right[0].statement
     while isinstance(statement, AllOf | AnyOf):
         statement = statement.parts[0]
-    count = "more" if n_lacking > 1 else "one more"
-    return statement.further_work.format(count=count)
+    spans = {RECORD_ACTIVITIES: scene.actions, RECORD_STEPS: scene.steps}.get(statement.further_work)
+    if spans is not None and not _has_gap(spans, scene, 0, scene.frame_count):
+        return ""
+    return statement.further_work.format(count="more" if n_lacking > 1 else "one more")
+
+
+def _has_gap(spans: Sequence[ActionSpan | ValueSpan], scene: Scene, start: int, end: int) -> bool:
+    """Return whether frames [start, end) have a gap between spans that is long enough for another annotation."""
+    shortest = min(scene.frames_in(scene.domain.lengths.gap), end - start)
+    for first, last in [*sorted((span.start, span.end) for span in spans), (end, end)]:
+        if min(first, end) - start >= shortest:
+            return True
+        start = max(start, last)
+    return False

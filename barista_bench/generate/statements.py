@@ -42,6 +42,7 @@ SAY_STATE = "say in what state {name} is"
 MASK_MORE = "draw masks of {count} of the things in view"
 RECORD_STATES = "record {count} of the states"
 RECORD_ACTIVITIES = "record {count} of the activities"
+RECORD_STEPS = "record {count} of the process steps"
 """Annotations that decide a statement, or give more false ones. {name}, {side} and {count} stand for words."""
 
 

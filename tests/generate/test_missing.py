@@ -10,7 +10,16 @@ from barista_bench.generate.egocot.family import EgocotFamily
 from barista_bench.generate.egocot.statements import InStep
 from barista_bench.generate.generator import generate, missing_lines, read_missing
 from barista_bench.generate.missing import MissingAnnotation, UndecidedCandidates, _deciding_work, _further_work
-from barista_bench.generate.statements import Does, HasValue, Located, Statement, TouchedDuring, Touches, Unique
+from barista_bench.generate.statements import (
+    Changes,
+    Does,
+    HasValue,
+    Located,
+    Statement,
+    TouchedDuring,
+    Touches,
+    Unique,
+)
 from barista_bench.generate.tog_bench.statements import Fills, Handled
 from barista_bench.scene_graph.domain import load_domain
 from tests.generate.graphs import candidate_of, table
@@ -112,6 +121,22 @@ def test_the_missing_work_that_would_decide_a_statement_is_named_in_words(
         (HasValue("cup", "state", "empty", 30), "record {} of the states"),
     ],
 )
-def test_choices_that_are_too_few_ask_for_more_of_their_kind(statement: Statement, work: str) -> None:
-    works = [_further_work((Choice("", statement),), lacking) for lacking in (1, 2)]
+def test_choices_that_are_too_few_ask_for_more_of_their_kind(tmp_path: Path, statement: Statement, work: str) -> None:
+    scene = table(tmp_path, THINGS)
+    works = [_further_work((Choice("", statement),), lacking, scene) for lacking in (1, 2)]
     assert works == [work.format("one more"), work.format("more")]
+
+
+def test_a_state_that_is_recorded_already_is_not_asked_for(tmp_path: Path) -> None:
+    attributes = [("cup", "state", "empty", 0, 50), ("cup", "state", "full", 70, 120)]
+    scene = table(tmp_path, THINGS, attributes=attributes)
+    works = [_deciding_work(HasValue("cup", "state", "tilted", frame), scene) for frame in (30, 60)]
+    assert works == ["", "say in what state the coffee cup is"]
+    changes = [Changes("cup", "state", "empty", "tilted", start, end) for start, end in ((10, 40), (30, 90))]
+    assert [_deciding_work(change, scene) for change in changes] == works
+
+
+@pytest.mark.parametrize(("end", "work"), [(100, "record more of the activities"), (118, "")])
+def test_more_activities_are_wanted_only_where_the_video_has_time_for_them(tmp_path: Path, end: int, work: str) -> None:
+    scene = table(tmp_path, THINGS, activities=[("Grasp cup", 60, end), ("Open jar", 0, 70)])
+    assert _further_work((Choice("", Does("Grasp cup", 30)),), 2, scene) == work

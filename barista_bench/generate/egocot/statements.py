@@ -14,6 +14,7 @@ from barista_bench.generate.statements import (
     RECORD_ACTIVITIES,
     RECORD_HAND,
     RECORD_STATES,
+    RECORD_STEPS,
     SAY_STATE,
     Changes,
     Does,
@@ -120,7 +121,7 @@ class InStep(Statement, frozen=True):
     true_needs: ClassVar[tuple[Layer, ...]] = ("process_steps",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("process_steps",)
     deciding_work: ClassVar[str] = "say which step of the work is under way"
-    further_work: ClassVar[str] = "record {count} of the process steps"
+    further_work: ClassVar[str] = RECORD_STEPS
 
     step: str
     frame: int

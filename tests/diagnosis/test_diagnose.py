@@ -282,6 +282,20 @@ def test_a_report_names_models_by_their_labels_and_contains_no_path(
     assert "/home/" not in compared
 
 
+def test_a_diagnosis_names_a_local_model_without_its_path(
+    config: DiagnoseConfig, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = Reader(kitchen_data)
+    reader.identity = ModelIdentity("/home/me/llava")
+    monkeypatch.setattr(runner, "load_model", lambda *_: reader)
+    flags = ["--task", "relations", "--limit", str(LIMIT), "--model", "/home/me/llava", "--out", str(config.out)]
+    printed = CliRunner().invoke(app, ["diagnose", str(kitchen_data), *flags]).output
+    assert "llava gives the same answer" in printed
+    assert "/home/me" not in printed
+    (found,) = diagnose(config.model_copy(update={"name": "ours", "out": config.out.with_name("named")}))
+    assert found.model == "ours"
+
+
 def test_a_guess_is_not_compared_with_itself(config: DiagnoseConfig, tmp_path: Path) -> None:
     diagnose(config.model_copy(update={"model": "prior"}))
     page, _ = write_report(load_results([config.out]).runs, tmp_path / "page", compare=False)

@@ -10,7 +10,6 @@ refused.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import tempfile
 from collections import Counter
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import av
 import numpy as np
+import typer
 
 from barista_bench.errors import VideoError
 from barista_bench.media.video import open_reader
@@ -136,14 +136,10 @@ def outcome(path: Path, readers: int, *, is_sound: bool) -> Counter[str]:
     return counts
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--readers", type=int, default=100)
-    parser.add_argument("--only", default="")
-    options = parser.parse_args()
+def main(readers: int = 100, only: str = "") -> None:
     print("| file | sound | damaged |\n|:--|:--|:--|")
     faults = 0
-    clips = [(name, arguments) for arguments, names in CLIPS.items() for name in names.split() if options.only in name]
+    clips = [(name, arguments) for arguments, names in CLIPS.items() for name in names.split() if only in name]
     for name, arguments in clips:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
@@ -152,7 +148,7 @@ def main() -> None:
                 continue
             sound = outcome(path, 3, is_sound=True)
             damage(path, len(name))
-            damaged = outcome(path, options.readers, is_sound=False)
+            damaged = outcome(path, readers, is_sound=False)
         for counts in (sound, damaged):
             faults += sum(counts[what] for what in FAULTS)
         print(f"| {name} | {_text(sound)} | {_text(damaged)} |", flush=True)
@@ -164,4 +160,4 @@ def _text(counts: Counter[str]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -127,7 +127,7 @@ def test_an_answer_is_the_same_if_its_text_or_its_letter_is(aids_of: Aids, name:
     assert same_answer(task, given) == SameAnswer(text=text, count=len(places), answers=len(places), right=right)
 
 
-def test_a_choice_is_favoured_if_half_of_the_answers_are_it_and_it_is_rarely_right() -> None:
+def test_a_choice_is_favoured_if_half_of_the_answers_name_it_and_it_is_rarely_right() -> None:
     for count, right, is_favoured in ((7, 3, True), (7, 4, False), (5, 0, False), (7, None, False)):
         assert SameAnswer(text="A", count=count, answers=12, right=right).is_favoured == is_favoured
     assert not SameAnswer(text="", count=7, answers=12, right=0).is_favoured

@@ -305,7 +305,7 @@ def test_broken_ratings_are_refused_by_line(name: str, text: str, why: str, tmp_
         read_ratings(path)
 
 
-def test_ratings_of_nothing_that_was_judged_are_refused(two_judges: list[JudgedRun]) -> None:
+def test_ratings_of_unknown_answers_are_refused(two_judges: list[JudgedRun]) -> None:
     with pytest.raises(ConfigError, match="no rating belongs to"):
         human_agreement(two_judges, [Rating("elsewhere", "accuracy", 5, model="gpt-bad")])
     with pytest.raises(ConfigError, match="name no model"):

@@ -56,8 +56,6 @@ GENERATED = {"handyvqa": "long", "tog_bench": "kitchen", "egocot": "kitchen"}
 """The kitchen of each sibling benchmark."""
 MARGIN = 0.02
 """What a cheat may earn above the prior."""
-FEWEST = 12
-"""Examples to measure on."""
 TURNED = " turned "
 """Stands between the id of a question and the number of its rotation."""
 SAMPLING: Mapping[str, Mapping[str, object]] = {
@@ -282,8 +280,6 @@ def search(work: Path, benchmark: str, name: str, limit: int) -> tuple[str, bool
         {i: references[i] for i, example in enumerate(examples) if example.video_id in videos[first::2]}
         for first in (0, 1)
     )
-    if len(measured) < FEWEST:
-        return f"| {benchmark}/{name} | {len(measured)} | too few to tell | | | | | | |", True
     cheats = Cheats(task, examples)
     found, near = (
         {cheat: mean_reward(reward, answer, searched) for cheat, answer in space}

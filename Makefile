@@ -160,7 +160,7 @@ $(BUILD)/ray/installed: setup.cfg pyproject.toml constraints.txt
 PERF := frame_access mean_ap large_runs full_scale
 
 $(BUILD)/perf/installed: setup.cfg pyproject.toml constraints.txt
-	$(INSTALL) $(BUILD)/perf torch --editable '.[run,api,viz]' torchcodec opencv-python-headless scikit-learn faster-coco-eval
+	$(INSTALL) $(BUILD)/perf torch --editable '.[run,api,viz]' torchcodec opencv-python-headless scikit-learn faster-coco-eval hotcoco
 	touch $@
 
 perf: $(BUILD)/perf/installed

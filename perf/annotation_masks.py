@@ -1,6 +1,6 @@
 """Masks between keyframes and masks from clicks, on clips whose every frame is annotated.
 
-    python perf/annotation_masks.py RELEASE [--videos NAME ...] [--every 50]
+    python perf/annotation_masks.py RELEASE [--video NAME] [--every 50]
 
 The first table has J&F (J/F) of each propagator. Every n-th frame of a clip is given, and objects that are absent there
 have empty masks. J and F are those of the metric region_boundary, on all frames between: the mean of each object over
@@ -13,7 +13,6 @@ objects fill less than 40 % of their box, small ones less than 0.4 % of the pict
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from pathlib import Path
 import cv2
 import msgspec
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from barista_bench.annotate.flow_propagation import FlowPropagator
@@ -118,27 +118,21 @@ def click_rows(video: VideoGraph, path: Path) -> Iterator[str]:
         yield f"| {video.video_id} | {kind} | {len(values)} | {means} | {lost} of {CLICKS * len(values)} |"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("release", type=Path)
-    parser.add_argument("--videos", nargs="+")
-    parser.add_argument("--every", nargs="+", type=int, default=[50])
-    options = parser.parse_args()
-    graph = SceneGraph(options.release)
-    videos = [graph[name] for name in options.videos or list(graph.video_ids)]
+def main(release: Path, video: str = "", every: int = 50) -> None:
+    graph = SceneGraph(release)
+    videos = [graph[name] for name in ([video] if video else graph.video_ids)]
     print("| clip | given every | copy | Lucas-Kanade | flow |\n|:--|--:|--:|--:|--:|")
-    for video in videos:
-        path, masks = graph.video_path(video.video_id), read_masks(video)
-        empty = encode_mask(np.zeros((video.video.height, video.video.width), dtype=np.bool_))
-        for every in options.every:
-            cells = [j_and_f(path, masks, empty, propagator, every) for propagator in PROPAGATORS]
-            print(f"| {video.video_id} | {every} |", " | ".join(cells), "|", flush=True)
+    for clip in videos:
+        path, masks = graph.video_path(clip.video_id), read_masks(clip)
+        empty = encode_mask(np.zeros((clip.video.height, clip.video.width), dtype=np.bool_))
+        cells = [j_and_f(path, masks, empty, propagator, every) for propagator in PROPAGATORS]
+        print(f"| {clip.video_id} | {every} |", " | ".join(cells), "|", flush=True)
     print("\n| clip | kind | masks | only box | grabCut | + 1 | + 2 | + 3 | clicks that lose .05 |")
     print("|:--|:--|--:|--:|--:|--:|--:|--:|--:|")
-    for video in videos:
-        for row in click_rows(video, graph.video_path(video.video_id)):
+    for clip in videos:
+        for row in click_rows(clip, graph.video_path(clip.video_id)):
             print(row, flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

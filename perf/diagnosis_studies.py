@@ -4,7 +4,7 @@ Many studies of each responder of `tests/diagnosis/responders.py` on 10, 20, 60 
 Carlo of the same generator. Prints one Markdown row a setting and number of videos:
 
     python perf/diagnosis_studies.py --studies 1000
-    python perf/diagnosis_studies.py --of views       # or models, causes
+    python perf/diagnosis_studies.py --of views       # or models, causes; --setting NAME: only this one
 
 `share`, `gain`, `uptake`, `remainder`, `text`, `change`: the worst coverage of the 95% intervals over the levels or
 views. `false cause`: reports that name a level without a planted fault. `worst view`, `views`: intervals without zero
@@ -14,7 +14,6 @@ models that name a level in which they do not differ. `found`: planted levels th
 reports that say so.
 """
 
-import argparse
 import sys
 import zlib
 from collections import Counter
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import typer
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -48,6 +48,7 @@ from tests.diagnosis.responders import (
     views_named,
 )
 
+VIDEOS, PER_VIDEO = (10, 20, 60, 185), 6
 KINDS = ("share", "gain", "uptake", "remainder", "text", "plain")
 
 
@@ -56,14 +57,13 @@ class Job(NamedTuple):
 
     name: str
     videos: int
-    per_video: int
     studies: int
 
     def batches(self) -> Iterator[tuple[np.random.Generator, int, int, int]]:
         """A random generator, the videos, the examples of a video, and the number of studies, at most 50."""
         for start in range(0, self.studies, 50):
             rng = np.random.default_rng([start, self.videos, zlib.crc32(self.name.encode())])
-            yield rng, self.videos, self.per_video, min(50, self.studies - start)
+            yield rng, self.videos, PER_VIDEO, min(50, self.studies - start)
 
 
 def planted_levels(responder: Responder) -> set[str]:
@@ -74,10 +74,6 @@ def planted_levels(responder: Responder) -> set[str]:
 @cache
 def truth_of(name: str) -> dict[str, float]:
     return truth(SETTINGS[name])
-
-
-def levels_rows(job: Job) -> list[list[str]]:
-    return [tally.row(job) for tally in _tallies(job)]
 
 
 @dataclass
@@ -111,7 +107,7 @@ class Tally:
         return [self.design, *cells, false, found, *tail]
 
 
-def _tallies(job: Job) -> list[Tally]:
+def levels_rows(job: Job) -> list[list[str]]:
     """Both designs read the same answers."""
     responder, wanted = SETTINGS[job.name], truth_of(job.name)
     tallies, planted = [Tally("paths"), Tally("full")], planted_levels(responder)
@@ -119,7 +115,7 @@ def _tallies(job: Job) -> list[Tally]:
         for by_design in batch_estimates(responder, *batch):
             for tally, estimates in zip(tallies, by_design, strict=True):
                 tally.add(estimates, wanted, planted)
-    return tallies
+    return [tally.row(job) for tally in tallies]
 
 
 @cache
@@ -194,29 +190,15 @@ STUDIES: dict[str, tuple[Callable[[Job], list[list[str]]], tuple[str, ...], tupl
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--of", choices=STUDIES, default="levels", help="levels (by both designs) or another comparison"
-    )
-    parser.add_argument("--studies", type=int, default=1000)
-    parser.add_argument("--per-video", type=int, default=6)
-    parser.add_argument("--videos", type=int, nargs="*", default=[10, 20, 60, 185])
-    parser.add_argument("--settings", nargs="*", help="by default all")
-    parser.add_argument("--processes", type=int, default=2)
-    given = parser.parse_args()
-    rows, settings, heads = STUDIES[given.of]
-    jobs = [
-        Job(name, videos, given.per_video, given.studies)
-        for name in given.settings or settings
-        for videos in given.videos
-    ]
+def main(of: str = "levels", studies: int = 1000, setting: str = "", processes: int = 2) -> None:
+    rows, settings, heads = STUDIES[of]
+    jobs = [Job(name, videos, studies) for name in settings if setting in ("", name) for videos in VIDEOS]
     print(f"| setting | videos | {' | '.join(heads)} |\n|{'---|' * (len(heads) + 2)}", flush=True)
-    with Pool(given.processes) as pool:
+    with Pool(processes) as pool:
         for job, of_job in zip(jobs, pool.imap(rows, jobs), strict=True):
             for cells in of_job:
                 print(f"| {job.name} | {job.videos} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -1,7 +1,7 @@
 """How many answers a decision needs, and how often it is wrong: simulations of `run --until decided`.
 
     python perf/fewer_answers.py [RUNS ...] [--golden FOLDER] [--rounds 100]
-    python perf/fewer_answers.py --reuse LINKED_DATASET
+    python perf/fewer_answers.py --reuse LINKED_DATASET    # the frames that a run decodes in each order
 
 Populations: made right and wrong answers; pairs of complete runs in the folders RUNS, resampled by example; recorded
 answers of the released code (FOLDER/answers), likewise. The true difference of each population is known. Answers arrive
@@ -11,16 +11,17 @@ numbers a cell: the fractions of answers that were counted and that were asked, 
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from itertools import combinations
+from functools import partial
+from itertools import combinations, product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from barista_bench.api import load_results
@@ -35,6 +36,8 @@ from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.runs.score.stopping import StoppedRun
 
 ALPHA, FAILING, SPEEDS = 0.05, 0.05, (1.0, 0.9, 0.8, 0.6)
+SIZES, RESAMPLED = (300, 1000), 600
+"""Examples of a made population, and of one that is resampled."""
 Floats = NDArray[np.float64]
 
 
@@ -46,13 +49,18 @@ class Population(NamedTuple):
     least: Floats
     most: Floats
 
-    def take(self, index: NDArray[np.int64]) -> Population:
+    def resampled(self, rng: np.random.Generator) -> Population:
+        index = rng.integers(0, len(self.own), RESAMPLED)
         return Population(*(each[index] for each in self))
 
     @property
     def scores(self) -> tuple[float, float]:
         own, other = (float(terms[:, 0].sum() / terms[:, 1].sum()) for terms in self[:2])
         return own, other
+
+
+Row = tuple[str, Callable[[np.random.Generator], Population]]
+"""The name of a population, and how to draw it."""
 
 
 class Arriving(WatchedContest):
@@ -120,7 +128,7 @@ def made(count: int, difference: float, correlation: float, rng: np.random.Gener
     return Population(*terms, np.column_stack([np.zeros(count), np.ones(count)]), np.ones((count, 2)))
 
 
-def tables(rows: Iterator[tuple[str, Callable[[np.random.Generator], Population]]], rounds: int) -> None:
+def tables(rows: Iterator[Row], rounds: int) -> None:
     for name, make in rows:
         cells = []
         for arrival in ARRIVALS:
@@ -134,16 +142,9 @@ def tables(rows: Iterator[tuple[str, Callable[[np.random.Generator], Population]
         print(f"| {name} | {np.mean(gaps):+.3f} | {' | '.join(cells)} |", flush=True)
 
 
-def made_rows(sizes: list[int]) -> Iterator[tuple[str, Callable[[np.random.Generator], Population]]]:
-    for count in sizes:
-        for difference in (0.0, 0.01, 0.05, 0.1, 0.2):
-            for correlation in (0.3, 0.8):
-                name = f"made, {count} examples, correlation {correlation}"
-                yield name, lambda rng, c=count, d=difference, r=correlation: made(c, d, r, rng)
-
-
-def resampled(population: Population, count: int) -> Callable[[np.random.Generator], Population]:
-    return lambda rng: population.take(rng.integers(0, len(population.own), count))
+def made_rows() -> Iterator[Row]:
+    for count, difference, correlation in product(SIZES, (0.0, 0.01, 0.05, 0.1, 0.2), (0.3, 0.8)):
+        yield f"made, {count} examples, correlation {correlation}", partial(made, count, difference, correlation)
 
 
 def run_terms(scored: ScoredRun) -> Floats:
@@ -155,7 +156,7 @@ def run_terms(scored: ScoredRun) -> Floats:
     return terms
 
 
-def run_rows(folders: list[Path], count: int) -> Iterator[tuple[str, Callable[[np.random.Generator], Population]]]:
+def run_rows(folders: list[Path]) -> Iterator[Row]:
     by_task: dict[str, list[ScoredRun]] = defaultdict(list)
     for scored in load_results(folders).runs:
         if scored.task.decided_by is not None:
@@ -168,10 +169,10 @@ def run_rows(folders: list[Path], count: int) -> Iterator[tuple[str, Callable[[n
             least[:, 1] = np.maximum(least[:, 1], own[:, 1].max())
             names = " and ".join(each.folder.parent.name for each in (first, second))
             metric = "micro F1" if isinstance(first.task.decided_by, MicroF1) else first.task.primary
-            yield f"{task}, {metric}: {names}, {count}", resampled(Population(own, other, least, most), count)
+            yield f"{task}, {metric}: {names}", Population(own, other, least, most).resampled
 
 
-def golden_rows(folder: Path, count: int) -> Iterator[tuple[str, Callable[[np.random.Generator], Population]]]:
+def golden_rows(folder: Path) -> Iterator[Row]:
     """Recorded answers: sets of one kind answer the same examples with different noise."""
     for file, terms_of in (("activity_mcq", _choice_terms), ("relation_extraction", _relation_terms)):
         sets: dict[str, dict[str, tuple[float, float, float]]] = defaultdict(dict)
@@ -193,7 +194,7 @@ def golden_rows(folder: Path, count: int) -> Iterator[tuple[str, Callable[[np.ra
             else:
                 least, most = np.column_stack([0 * true, true + 16]), np.column_stack([2 * true, 2 * true])
                 least[:, 1] = np.maximum(least[:, 1], own[:, 1].max())
-            yield f"golden {file}: {one} and {two}, {count}", resampled(Population(own, other, least, most), count)
+            yield f"golden {file}: {one} and {two}", Population(own, other, least, most).resampled
 
 
 def _choice_terms(metrics: dict[str, float]) -> tuple[float, float, float]:
@@ -223,24 +224,22 @@ def measure_reuse(data: Path) -> None:
     FrameStore._decode = decode  # type: ignore[method-assign]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", type=Path, nargs="*")
-    parser.add_argument("--golden", type=Path)
-    parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--sizes", type=int, nargs="*", default=[300, 1000])
-    parser.add_argument("--reuse", type=Path, help="linked dataset of BARISTA: measure the frames decoded, and end")
-    given = parser.parse_args()
-    if given.reuse:
-        measure_reuse(given.reuse)
+def main(
+    runs: Annotated[list[Path] | None, typer.Argument()] = None,
+    golden: Path | None = None,
+    rounds: int = 100,
+    reuse: Path | None = None,
+) -> None:
+    if reuse:
+        measure_reuse(reuse)
         return
     print(f"| population | difference | {' | '.join(ARRIVALS)} |\n|---|--:|{'--:|' * len(ARRIVALS)}", flush=True)
-    tables(made_rows(given.sizes), given.rounds)
-    if given.runs:
-        tables(run_rows(given.runs, 600), given.rounds)
-    if given.golden:
-        tables(golden_rows(given.golden, 600), given.rounds)
+    tables(made_rows(), rounds)
+    if runs:
+        tables(run_rows(runs), rounds)
+    if golden:
+        tables(golden_rows(golden), rounds)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

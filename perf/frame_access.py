@@ -1,20 +1,21 @@
 """Frames by index out of 1080p H.264, with B-frames and without: this package beside decord and torchcodec.
 
-    python perf/frame_access.py [--quick]
+    python perf/frame_access.py [--quick]        a 10 s video, few requests, one round
 
 Every reader stays open and answers the same requests in turn (round robin); the best of k rounds counts. Frames of
 this package must equal a sequential decode byte for byte; those of the others, whose colour conversion differs, must
 show the right frame. torchcodec runs exact, with 1 thread and with as many as FFmpeg likes; compare with the better.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from timeit import repeat
 
 import av
 import decord
 import numpy as np
+import typer
 from numpy.typing import NDArray
 from sample_video import sample_video
 from torchcodec.decoders import VideoDecoder
@@ -51,31 +52,22 @@ def requests(count: int, quick: bool) -> dict[str, list[list[int]]]:
     }
 
 
-def readers(path: Path) -> dict[str, Read]:
-    """A function per reader that returns frames (n, H, W, 3) of the open video."""
-    ours = open_reader(path)
-    theirs = decord.VideoReader(str(path))
-
-    def torchcodec(threads: int) -> Read:
-        decoder = VideoDecoder(str(path), dimension_order="NHWC", seek_mode="exact", num_ffmpeg_threads=threads)
-        return lambda indices: decoder.get_frames_at(indices).data.numpy()
-
-    return {
-        OURS: ours.read,
-        "decord": lambda indices: theirs.get_batch(indices).asnumpy(),
-        "torchcodec, 1 thread": torchcodec(1),
-        "torchcodec, auto": torchcodec(0),
-    }
+def open_decord(path: str) -> Read:
+    reader = decord.VideoReader(path)
+    return lambda indices: reader.get_batch(indices).asnumpy()
 
 
-def openers(path: Path) -> dict[str, Callable[[], object]]:
-    """A function per reader that opens the video, with all that frame-exact reading needs, and nothing cached."""
-    return {
-        OURS: lambda: build_index(str(path)),
-        "decord": lambda: decord.VideoReader(str(path)),
-        "torchcodec, 1 thread": lambda: VideoDecoder(str(path), seek_mode="exact", num_ffmpeg_threads=1),
-        "torchcodec, auto": lambda: VideoDecoder(str(path), seek_mode="exact", num_ffmpeg_threads=0),
-    }
+def open_torchcodec(path: str, threads: int) -> Read:
+    decoder = VideoDecoder(path, dimension_order="NHWC", seek_mode="exact", num_ffmpeg_threads=threads)
+    return lambda indices: decoder.get_frames_at(indices).data.numpy()
+
+
+PEERS: dict[str, Callable[[str], Read]] = {
+    "decord": open_decord,
+    "torchcodec, 1 thread": lambda path: open_torchcodec(path, 1),
+    "torchcodec, auto": lambda path: open_torchcodec(path, 0),
+}
+"""A function per reader that opens a video, and returns a function that reads frames (n, H, W, 3)."""
 
 
 def reference(path: Path, wanted: set[int]) -> dict[int, Images]:
@@ -101,9 +93,13 @@ def check(name: str, images: Images, asked: list[int], true: dict[int, Images]) 
 def measure(path: Path, quick: bool) -> Iterator[Row]:
     """Yield a row for opening the video, and one for each pattern."""
     rounds = 1 if quick else 3
-    opens = {name: [time_call(call) for _ in range(rounds + 2)] for name, call in openers(path).items()}
-    yield "open", {name: min(times) for name, times in opens.items()}, {}
-    calls = readers(path)
+    openers = {OURS: build_index, **PEERS}  # without the cache of `open_reader`
+    yield (
+        "open",
+        {n: min(repeat(lambda o=o: o(str(path)), number=1, repeat=rounds + 2)) for n, o in openers.items()},
+        {},
+    )
+    calls = {OURS: open_reader(path).read, **{name: opener(str(path)) for name, opener in PEERS.items()}}
     count = build_index(str(path)).pts.size
     for pattern, asked in requests(count, quick).items():
         true = reference(path, {index for request in asked for index in request})
@@ -123,13 +119,6 @@ def measure(path: Path, quick: bool) -> Iterator[Row]:
         yield pattern, best, {name: f"{right[name]}/{total}" for name in calls}
 
 
-def time_call(call: Callable[[], object]) -> float:
-    """Seconds that one call takes."""
-    begin = time.perf_counter()
-    call()
-    return time.perf_counter() - begin
-
-
 def show(title: str, table: list[Row]) -> None:
     """Print a Markdown table: ms, and how many times slower than this package; right frames in brackets."""
     names = list(table[0][1])
@@ -142,15 +131,11 @@ def show(title: str, table: list[Row]) -> None:
         print(f"| {pattern} | " + " | ".join(cells) + f" | {gain} |")
 
 
-def main() -> None:
-    """Measure both videos and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a 10 s video, few requests, one round")
-    quick = parser.parse_args().quick
+def main(quick: bool = False) -> None:
     for gop, b_frames in ((30, 3),) if quick else ((30, 3), (250, 3), (30, 0)):
         path = sample_video(10 if quick else 60, gop, b_frames)
         show(f"Frame access, {path.name}", list(measure(path, quick)))
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -10,7 +10,6 @@ refused.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import tempfile
 from collections import Counter
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import av
 import numpy as np
+import typer
 
 from barista_bench.errors import VideoError
 from barista_bench.media.video import open_reader
@@ -107,19 +107,16 @@ def read(path: Path, indices: list[int]) -> tuple[bytes, ...] | str:
 
 def outcome(path: Path, readers: int, *, is_sound: bool) -> Counter[str]:
     """How many frames are exact, refused, wrong, differ between readers, or are missing at the end."""
-    known = reference(path)
-    counts: Counter[str] = Counter()
+    known, counts = reference(path), Counter[str]()
     try:
         with open_reader(path) as reader:
-            count, by_time = len(reader), reader.index.seekable
-            times = reader.index.pts.tolist()
+            count, by_time, times = len(reader), reader.index.seekable, reader.index.pts.tolist()
     except VideoError:
         return Counter({"the file is refused": 1})
     truths = dict(known) if by_time else dict(enumerate(picture for _, picture in known))
     sample = sorted({0, count // 3, count // 2, count * 5 // 8, count * 3 // 4, count - 1})
     for index in range(count):
-        turns = readers if index in sample else 1
-        results = {read(path, [index]) for _ in range(turns)}
+        results = {read(path, [index]) for _ in range(readers if index in sample else 1)}
         counts["differ between readers"] += len(results) > 1
         for result in results:
             truth = truths.get(times[index] if by_time else index)
@@ -128,22 +125,17 @@ def outcome(path: Path, readers: int, *, is_sound: bool) -> Counter[str]:
     if is_sound:
         counts["refused without cause"] += counts["refused"]
     with PyavReader(path) as reader:
-        found = reader.undecodable()
-    if found != [index for index in range(count) if read(path, [index]) == "refused"]:
-        counts["found by another pass"] += 1
+        refused = [index for index in range(count) if read(path, [index]) == "refused"]
+        counts["found by another pass"] += reader.undecodable() != refused
     batches = {read(path, sample) for _ in range(max(2, readers // 10))}
     counts["batches differ"] += len(batches) > 1
     return counts
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--readers", type=int, default=100)
-    parser.add_argument("--only", default="")
-    options = parser.parse_args()
+def main(readers: int = 100, only: str = "") -> None:
     print("| file | sound | damaged |\n|:--|:--|:--|")
     faults = 0
-    clips = [(name, arguments) for arguments, names in CLIPS.items() for name in names.split() if options.only in name]
+    clips = [(name, arguments) for arguments, names in CLIPS.items() for name in names.split() if only in name]
     for name, arguments in clips:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
@@ -152,9 +144,8 @@ def main() -> None:
                 continue
             sound = outcome(path, 3, is_sound=True)
             damage(path, len(name))
-            damaged = outcome(path, options.readers, is_sound=False)
-        for counts in (sound, damaged):
-            faults += sum(counts[what] for what in FAULTS)
+            damaged = outcome(path, readers, is_sound=False)
+        faults += sum(counts[what] for counts in (sound, damaged) for what in FAULTS)
         print(f"| {name} | {_text(sound)} | {_text(damaged)} |", flush=True)
     print(f"\n{faults} faults")
 
@@ -164,4 +155,4 @@ def _text(counts: Counter[str]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

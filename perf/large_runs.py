@@ -1,6 +1,7 @@
 """CPU time and memory of `score` and `report`, and of reading a log, on runs of very many samples.
 
-    python perf/large_runs.py [--examples 10000] [--repetitions 10] [--tasks relations,activity]
+    python perf/large_runs.py [--examples 10000] [--repetitions 10] [--tasks relations,activity] [--quick]
+    python perf/large_runs.py --folder FOLDER        keeps what it makes there, for the next time
 
 A frozen set of each task is made of a mini kitchen's rows, repeated under video ids of their own, 50 examples a video
 and one small picture an image (the largest of the five benchmarks has 11,000 questions); `chance` answers all of it.
@@ -10,7 +11,6 @@ printed. The log reader is timed beside `json.loads` of each line.
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import os
@@ -25,6 +25,7 @@ from pathlib import Path
 import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
+import typer
 from PIL import Image
 
 from barista_bench.data.folder import build
@@ -101,30 +102,29 @@ def time_readers(folder: Path) -> None:
     print(f"{folder.name}, log of {records} records: {plain / ours:.2f}x as fast as json.loads of {lines} lines")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--examples", type=int, default=10_000)
-    parser.add_argument("--repetitions", type=int, default=10)
-    parser.add_argument("--tasks", default="relations,activity")
-    parser.add_argument("--folder", type=Path, help="keep what is made here, for the next time")
-    parser.add_argument("--quick", action="store_true")
-    arguments = parser.parse_args()
-    count, repetitions = (500, 4) if arguments.quick else (arguments.examples, arguments.repetitions)
+def main(
+    examples: int = 10_000,
+    repetitions: int = 10,
+    tasks: str = "relations,activity",
+    folder: Path | None = None,
+    quick: bool = False,
+) -> None:
+    count, repetitions = (500, 4) if quick else (examples, repetitions)
     datasets.disable_progress_bars()
     with tempfile.TemporaryDirectory() as made:
-        root = arguments.folder or Path(made)
+        root = folder or Path(made)
         root.mkdir(parents=True, exist_ok=True)
         if not (root / "kitchen").exists():
             write_kitchen(root / "kitchen", videos=3, width=128, height=72, seconds=(6.0, 8.0), num_proc=1)
-        for task in arguments.tasks.split(","):
-            folder, page = make_run(root, task, count, repetitions), root / f"report_{task}"
-            time_readers(folder)
+        for task in tasks.split(","):
+            run_folder, page = make_run(root, task, count, repetitions), root / f"report_{task}"
+            time_readers(run_folder)
             shutil.rmtree(page, ignore_errors=True)
-            for command in (["score", folder], ["report", folder, "--out", page]):
+            for command in (["score", run_folder], ["report", run_folder, "--out", page]):
                 cpu, wall, memory = measure_command(command)
                 what = f"{task}, {count} x {repetitions} samples, {command[0]}"
                 print(f"{what}: {cpu:.1f} CPU s, {wall:.1f} s, {memory:.0f} MiB", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

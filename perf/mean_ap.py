@@ -1,43 +1,49 @@
-"""COCO mAP of boxes: the mean_ap metric beside pycocotools and, where installed, hotcoco and faster-coco-eval.
+"""COCO mAP of boxes: the mean_ap metric beside pycocotools, hotcoco and faster-coco-eval.
 
-    python perf/mean_ap.py [--quick | --full]
+    python perf/mean_ap.py [--quick | --full]        --quick: 100 images, one round; --full: also 20,000 images
 
 Random images with 46 labels and 7.6 references each, in one run, round robin; the least CPU time of k rounds counts
 (that of all threads: hotcoco has several), and all twelve statistics are compared with those of pycocotools. The last
-row, `compute` of the evaluate module, gives more than these. --full adds 20,000 images. Then the
-time of 1,000 resamples of 1,000 images by video, and of encoding and decoding masks of 1080p.
+row, `compute` of the evaluate module, gives more than these. Then the time of 1,000 resamples of 1,000 images by video,
+and of encoding and decoding masks of 1080p.
 
 The goals are 50 times the speed of pycocotools with equal statistics, 30 seconds for the resamples, and less time than
 hotcoco from whatever the boxes come in.
 """
 
-import argparse
 import contextlib
 import gc
-import importlib.util
 import io
-import sys
 import time
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import evaluate
+import faster_coco_eval
+import hotcoco.mask
 import numpy as np
+import typer
+from pycocotools import mask as coco_mask
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "metrics"))
-from mean_ap import STATISTICS, compute_metrics, evaluate_images, mean_ap
-from mean_ap.accumulate import accumulate, statistics
-from mean_ap.inputs import Examples, ImageInstances, read_examples
-from mean_ap.matching import group, match_greedily
-from mean_ap.overlap import Shapes, extents
+from barista_bench.metrics import mean_ap as module
+from barista_bench.metrics.mean_ap import STATISTICS, compute_metrics, evaluate_images, mean_ap
+from barista_bench.metrics.mean_ap.accumulate import accumulate, statistics
+from barista_bench.metrics.mean_ap.inputs import Examples, ImageInstances, read_examples
+from barista_bench.metrics.mean_ap.matching import group, match_greedily
+from barista_bench.metrics.mean_ap.overlap import Shapes, extents
+from barista_bench.scene_graph import Rle, decode_mask, encode_mask
 
 LABELS = 46
 Values = np.ndarray
 
 
-def scene(images: int, scored: bool) -> Examples:
+def scene(images: int) -> Examples:
     """References of all sizes; predictions near 85% of them, some with a wrong label, and 20% that are made up."""
     rng = np.random.default_rng(0)
     image = np.repeat(np.arange(images), np.clip(rng.poisson(7.6, images), 1, 24))
@@ -58,7 +64,7 @@ def scene(images: int, scored: bool) -> Examples:
         [np.where(rng.random(len(detected)) < 0.9, label[detected], wrong[0, detected]), wrong[1, :invented]]
     )
     order = np.argsort(which, kind="stable")
-    scores = rng.random(len(order)).round(4) if scored else np.ones(len(order))
+    scores = rng.random(len(order)).round(4)
     return Examples(
         ImageInstances(which[order], names[order], np.concatenate([near, far]).round(2)[order], scores),
         ImageInstances(image, label, boxes, np.ones(count)),
@@ -69,14 +75,15 @@ def scene(images: int, scored: bool) -> Examples:
 
 def as_dicts(examples: Examples) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The same images as lists of dicts of lists, as parsed answers come."""
-    return _side(examples, examples.predicted, scored=True), _side(examples, examples.reference, scored=False)
+    found, true = examples.predicted, examples.reference
+    images, scores = np.arange(len(examples.failed) + 1), found.scores.tolist()
+    return _side(images, found, {"scores": scores}), _side(images, true, {})
 
 
-def _side(examples: Examples, side: ImageInstances, scored: bool) -> list[dict[str, Any]]:
-    cuts = np.searchsorted(side.image, np.arange(len(examples.failed) + 1)).tolist()
-    columns = {"boxes": side.boxes.tolist(), "labels": side.label.tolist(), "scores": side.scores.tolist()}
-    names = list(columns) if scored else ["boxes", "labels"]
-    return [{name: columns[name][start:stop] for name in names} for start, stop in pairwise(cuts)]
+def _side(images: Values, side: ImageInstances, more: dict[str, list[float]]) -> list[dict[str, Any]]:
+    columns = {"boxes": side.boxes.tolist(), "labels": side.label.tolist(), **more}
+    cuts = pairwise(np.searchsorted(side.image, images).tolist())
+    return [{name: column[start:stop] for name, column in columns.items()} for start, stop in cuts]
 
 
 def as_coco(examples: Examples) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -100,14 +107,12 @@ def _coco_rows(side: ImageInstances) -> list[dict[str, Any]]:
     return [{"image_id": image + 1, "category_id": label + 1, "bbox": box} for image, label, box in columns]
 
 
-def run_coco(module: str, evaluator: str, dataset: dict[str, Any], answers: list[dict[str, Any]]) -> Values:
+def run_coco(coco: type[Any], evaluator: type[Any], dataset: dict[str, Any], answers: list[dict[str, Any]]) -> Values:
     """Index, match, accumulate and summarise."""
-    coco = importlib.import_module(f"{module}.coco" if module == "pycocotools" else module)
-    evaluation = importlib.import_module("pycocotools.cocoeval") if module == "pycocotools" else coco
-    reference = coco.COCO()
+    reference = coco()
     reference.dataset = dataset
     reference.createIndex()
-    return summarise(getattr(evaluation, evaluator), reference, reference.loadRes(answers))
+    return summarise(evaluator, reference, reference.loadRes(answers))
 
 
 def summarise(evaluator: Callable[..., Any], reference: object, found: object) -> Values:
@@ -120,8 +125,6 @@ def summarise(evaluator: Callable[..., Any], reference: object, found: object) -
 
 def run_hotcoco_arrays(examples: Examples, dataset: dict[str, Any]) -> Values:
     """The same, given flat arrays."""
-    import hotcoco  # a peer that need not be there
-
     side, found = examples.reference, examples.predicted
     columns = {"image_ids": side.image + 1, "category_ids": side.label + 1, "boxes": extents(side.boxes)}
     reference = hotcoco.COCO.from_arrays(dataset["images"], dataset["categories"], **columns)
@@ -140,20 +143,16 @@ def run_all(call: Callable[..., dict[str, Any]], *columns: list[dict[str, Any]])
     return np.array([result[name] for name in STATISTICS])
 
 
-def compare(images: int, scored: bool, rounds: int) -> None:
+def compare(images: int, rounds: int) -> None:
     """Print one table."""
-    import evaluate  # takes seconds
-
-    metric = evaluate.load(str(Path(__file__).resolve().parents[1] / "metrics" / "mean_ap"))
-    examples = scene(images, scored)
+    metric = evaluate.load(str(Path(module.__file__).parent))
+    examples = scene(images)
     dicts, coco = as_dicts(examples), as_coco(examples)
-    calls: dict[str, Callable[..., Values]] = {"pycocotools": lambda *own: run_coco("pycocotools", "COCOeval", *own)}
-    if importlib.util.find_spec("faster_coco_eval"):
-        calls["faster-coco-eval"] = lambda *own: run_coco("faster_coco_eval", "COCOeval_faster", *own)
-    if importlib.util.find_spec("hotcoco"):
-        calls["hotcoco, from lists of dicts"] = lambda *own: run_coco("hotcoco", "COCOeval", *own)
-        calls["hotcoco, from arrays"] = lambda *_: run_hotcoco_arrays(examples, coco[0])
-    calls |= {
+    calls: dict[str, Callable[..., Values]] = {
+        "pycocotools": partial(run_coco, COCO, COCOeval),
+        "faster-coco-eval": partial(run_coco, faster_coco_eval.COCO, faster_coco_eval.COCOeval_faster),
+        "hotcoco, from lists of dicts": partial(run_coco, hotcoco.COCO, hotcoco.COCOeval),
+        "hotcoco, from arrays": lambda *_: run_hotcoco_arrays(examples, coco[0]),
         "mean_ap, 12 statistics from arrays": lambda *_: run_arrays(examples),
         "mean_ap, 12 statistics from lists of dicts": lambda *_: run_arrays(read_examples(*dicts)),
         "mean_ap, everything from lists of dicts": lambda *_: run_all(mean_ap, *dicts),
@@ -163,9 +162,9 @@ def compare(images: int, scored: bool, rounds: int) -> None:
     }
     times, values = in_turn(calls, rounds, lambda: deepcopy(coco))  # pycocotools writes into its input
     slow, right = times["pycocotools"], values["pycocotools"]
-    peer = times.get("hotcoco, from lists of dicts", np.nan)
+    peer = times["hotcoco, from lists of dicts"]
     sizes = f"{len(examples.reference.image)} references, {len(examples.predicted.image)} predictions"
-    print(f"\n{images} images, {sizes}, {'random' if scored else 'constant'} scores\n")
+    print(f"\n{images} images, {sizes}\n")
     print("| implementation | CPU s | x faster than pycocotools | of hotcoco's time | worst difference of 12 |")
     print("|:--|--:|--:|--:|--:|")
     for name, spent in times.items():
@@ -193,10 +192,6 @@ def in_turn(
 
 def run_lengths(masks: int, rounds: int) -> None:
     """Print what encoding and decoding discs of 1080p takes, from booleans by row and by column to booleans."""
-    from pycocotools import mask as coco_mask
-
-    from barista_bench.scene_graph import Rle, decode_mask, encode_mask
-
     rng = np.random.default_rng(0)
     y_of, x_of = np.mgrid[:1080, :1920]
     centres, radii = rng.integers(0, (1080, 1920), (masks, 2)), rng.integers(10, 400, masks)
@@ -204,38 +199,32 @@ def run_lengths(masks: int, rounds: int) -> None:
     turned = [np.asfortranarray(disc) for disc in discs]
     codes = [coco_mask.encode(disc.view(np.uint8)) for disc in turned]
     rles = [Rle(counts=code["counts"].decode(), size=(1080, 1920)) for code in codes]
-    encode: dict[str, Callable[..., Any]] = {
-        "pycocotools": lambda: [coco_mask.encode(np.asfortranarray(disc, dtype=np.uint8)) for disc in discs],
-        "barista_bench": lambda: [encode_mask(disc) for disc in discs],
+    encoders: dict[str, Callable[[Values], Any]] = {
+        "pycocotools": lambda disc: coco_mask.encode(np.asfortranarray(disc, dtype=np.uint8)),
+        "barista_bench": encode_mask,
+        "hotcoco": hotcoco.mask.encode,
     }
-    encode_turned: dict[str, Callable[..., Any]] = {
-        "pycocotools": lambda: [coco_mask.encode(disc.view(np.uint8)) for disc in turned],
-        "barista_bench": lambda: [encode_mask(disc) for disc in turned],
-    }
-    decode: dict[str, Callable[..., Any]] = {
+    decoders: dict[str, Callable[[], list[Values]]] = {
         "pycocotools": lambda: [coco_mask.decode(code).astype(bool) for code in codes],
         "barista_bench": lambda: [decode_mask(rle) for rle in rles],
+        "hotcoco": lambda: [hotcoco.mask.decode(code).view(bool) for code in codes],
     }
-    if importlib.util.find_spec("hotcoco"):
-        import hotcoco.mask
-
-        encode["hotcoco"] = lambda: [hotcoco.mask.encode(disc) for disc in discs]
-        encode_turned["hotcoco"] = lambda: [hotcoco.mask.encode(disc) for disc in turned]
-        decode["hotcoco"] = lambda: [hotcoco.mask.decode(code).view(bool) for code in codes]
-    columns = [in_turn(calls, rounds) for calls in (encode, encode_turned, decode)]
+    columns = [
+        *(in_turn({n: lambda e=e, m=m: list(map(e, m)) for n, e in encoders.items()}, rounds) for m in (discs, turned)),
+        in_turn(decoders, rounds),
+    ]
     for _, texts in columns[:2]:
         assert [rle.counts.encode() for rle in texts.pop("barista_bench")] == [code["counts"] for code in codes]
         assert all([code["counts"] for code in text] == [code["counts"] for code in codes] for text in texts.values())
     assert all(np.array_equal(drawn, discs) for drawn in columns[2][1].values())
     print("\n| 1080p masks | encode rows, CPU ms | encode columns | decode |\n|:--|--:|--:|--:|")
-    for name in encode:
+    for name in encoders:
         print(f"| {name} | " + " | ".join(f"{times[name] / masks * 1e3:.2f}" for times, _ in columns) + " |")
 
 
 def time_bootstrap(images: int, resamples: int) -> None:
     """Print the time of a bootstrap by video."""
-    examples = scene(images, scored=False)
-    dicts = as_dicts(examples)
+    dicts = as_dicts(scene(images))
     begin = time.process_time()
     videos = np.random.default_rng(0).multinomial(37, [1 / 37] * 37, size=resamples)
     values = compute_metrics(evaluate_images(*dicts), videos[:, np.arange(images) % 37])["map"]
@@ -244,21 +233,14 @@ def time_bootstrap(images: int, resamples: int) -> None:
     print(f"\n{resamples} resamples of {images} images in 37 videos: {spent:.1f} s (95% of mAP: {between})")
 
 
-def main() -> None:
-    """Measure and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="100 images, one round, 20 resamples")
-    size.add_argument("--full", action="store_true", help="also 20,000 images")
-    options = parser.parse_args()
-    images, rounds = (100, 1) if options.quick else (1000, 9)
-    compare(images, True, rounds)
-    compare(images, False, rounds)
-    time_bootstrap(images, 20 if options.quick else 1000)
-    run_lengths(2 if options.quick else 20, rounds)
-    if options.full:
-        compare(20_000, True, 3)
+def main(quick: bool = False, full: bool = False) -> None:
+    images, rounds = (100, 1) if quick else (1000, 9)
+    compare(images, rounds)
+    time_bootstrap(images, 20 if quick else 1000)
+    run_lengths(2 if quick else 20, rounds)
+    if full:
+        compare(20_000, 3)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -5,10 +5,10 @@
 
 An annotation project with masks on every frame is opened on its page, by its address and from the home page; then the
 frame's slider is moved by one frame at each requestAnimationFrame, there and back, and to random frames. Printed: from
-the request for the page (or the click) to the first frame, the longest that the page was busy in the next two seconds,
-milliseconds between animation frames (median, and the least of the worst hundredth), how many frames were shown, and
-how long after the last one it was sharp; and the server's memory. The hour's copies are those of its minute, put
-together as its video is, so that no one waits for them; how long they take to be made is printed of the minute.
+the request for the page (or the click) to the first frame, milliseconds between animation frames (median, and the least
+of the worst hundredth), how many frames were shown, and how long after the last one it was sharp; and the server's
+memory. The hour's copies are those of its minute, put together as its video is, so that no one waits for them; how long
+they take to be made is printed of the minute.
 """
 
 import os
@@ -40,10 +40,6 @@ MINUTES = 60
 FIRST_FRAME = """
   let clicked = 0;
   addEventListener("click", () => { clicked = performance.now(); }, {capture: true});
-  window.longest = 0;
-  new PerformanceObserver(seen => {
-    window.longest = Math.max(window.longest, ...seen.getEntries().map(task => task.duration));
-  }).observe({type: "longtask", buffered: true});
   window.firstFrame = new Promise(done => {
     const painted = () => done(performance.now() - clicked);
     const look = () => {
@@ -185,15 +181,13 @@ def studio(video: VideoFiles) -> Iterator[tuple[str, int]]:
             process.terminate()
 
 
-def first_frames(page: Page, address: str, frame: int) -> None:
-    base = address.partition("?")[0]
+def first_frames(page: Page, frame: int) -> None:
+    base = page.url.partition("#")[0]
     for _ in range(3):
         page.goto("about:blank")
         page.goto(f"{base}#/project/long?frame={frame}")
-        shown = page.evaluate("firstFrame")
+        print(f"first frame {page.evaluate('firstFrame'):.0f} ms after the page was asked for")
         page.wait_for_timeout(2000)
-        longest = page.evaluate("longest")
-        print(f"first frame {shown:.0f} ms after the page was asked for, then busy for {longest:.0f} ms at most")
     for _ in range(3):
         page.goto("about:blank")
         page.goto(base)
@@ -225,8 +219,8 @@ def measure_scrubbing(browser: Browser, video: VideoFiles) -> None:
         page = browser.new_page(viewport={"width": 1920, "height": 1080})
         page.add_init_script(FIRST_FRAME)
         page.goto(address)
-        page.locator("main h2").first.wait_for()
-        first_frames(page, address, count // 2)
+        page.locator("main h2").first.wait_for()  # at an address of its own
+        first_frames(page, count // 2)
         page.locator(".player[data-ready]").wait_for(timeout=600_000)
         page.wait_for_timeout(1000)
         there = [*range(1, STEPS), *range(STEPS, -1, -1)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import chdir
 from dataclasses import dataclass
 from functools import partial
@@ -35,14 +35,7 @@ DATA_SEED = 1
 SEEDS = (1, 2, 3)
 """Of the trainings."""
 TRAINED = {"learning-rate": 4e-3, "rank": 32}
-ASKED = {
-    "split": "test",
-    "repetitions": 1,
-    "temperature": 0,
-    "max_new_tokens": 256,
-    "batch_size": 32,
-    "progress": False,
-}
+ASKED = {"split": "test", "repetitions": 1, "temperature": 0, "max_new_tokens": 256, "batch_size": 32}
 HEADER = """\
 | set | steps | untrained | `prior` | trained: median (least to most) | - untrained, 95% | - `prior`, 95% |
 |---|---|---|---|---|---|---|"""
@@ -82,15 +75,11 @@ def main() -> None:
 
 
 def measure_recipe(training_set: TrainingSet) -> str:
+    """A row of the table. Differences are those of the training with the median score."""
     prepare(training_set)
     untrained = ask_and_score(training_set, "before", model="model")
     prior = ask_and_score(training_set, "prior", model="prior")
-    return row(training_set, untrained, prior, [train_and_ask(training_set, seed) for seed in SEEDS])
-
-
-def row(training_set: TrainingSet, untrained: ScoredRun, prior: ScoredRun, trained: Sequence[ScoredRun]) -> str:
-    """A row of the table. Differences are those of the training with the median score."""
-    least, median, most = sorted(trained, key=primary)
+    least, median, most = sorted((train_and_ask(training_set, seed) for seed in SEEDS), key=primary)
     cells = [f"{training_set.name}, `{training_set.task}`", str(training_set.steps)]
     cells += [f"{primary(untrained):.3f}", f"{primary(prior):.3f}"]
     cells.append(f"{primary(median):.3f} ({primary(least):.3f} to {primary(most):.3f})")
@@ -119,7 +108,7 @@ def train_and_ask(training_set: TrainingSet, seed: int) -> ScoredRun:
 
 def ask_and_score(training_set: TrainingSet, name: str, **settings: object) -> ScoredRun:
     folder = Path("runs") / name
-    run("data", folder, task=training_set.task, **{**ASKED, **settings})
+    run("data", folder, task=training_set.task, progress=False, **ASKED, **settings)
     return score(folder)
 
 

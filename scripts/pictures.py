@@ -99,9 +99,9 @@ class View(NamedTuple):
 
 
 EXPLORING = (
-    View("explore", "#/graph/mini_capsule_01?frame=200", ".player[data-ready]"),
-    View("graph", "#/graph/mini_portafilter_01?frame=300", ".player[data-ready]", ("text=Graph",)),
-    View("missing", "#/graph/mini_portafilter_02?frame=206", ".player[data-ready]", ("button:text-is('Missing')",)),
+    View("explore", "#/graph/mini_capsule_01?frame=67", ".player[data-ready]"),
+    View("graph", "#/graph/mini_portafilter_01?frame=100", ".player[data-ready]", ("text=Graph",)),
+    View("missing", "#/graph/mini_portafilter_02?frame=69", ".player[data-ready]", ("button:text-is('Missing')",)),
     View("search", "#/search?text=left+hand+holds", ".moments li"),
     View("words", "#/words", ".draft .place img"),
     View("moment", "#/example/{sample}", "details[open]"),
@@ -110,10 +110,10 @@ EXPLORING = (
     View("rate", "#/rate", "fieldset"),
 )
 ANNOTATING = (
-    View("annotate", "#/project/{video}?frame=40", ".player[data-ready]", ("button.thing:text-is('coffee cup 1')",)),
-    View("doubtful", "#/project/{video}?frame=40", ".player[data-ready]", ("button:text-is('Doubtful')",)),
-    View("statements", "#/project/{video}?frame=40", ".player[data-ready]", ("button:text-is('Statements')",)),
-    View("keys", "#/project/{video}?frame=40", ".player[data-ready]", keys=("?",)),
+    View("annotate", "#/project/{video}?frame=20", ".player[data-ready]", ("button.thing:text-is('coffee cup 1')",)),
+    View("doubtful", "#/project/{video}?frame=20", ".player[data-ready]", ("button:text-is('Doubtful')",)),
+    View("statements", "#/project/{video}?frame=20", ".player[data-ready]", ("button:text-is('Statements')",)),
+    View("keys", "#/project/{video}?frame=20", ".player[data-ready]", keys=("?",)),
     View("agreement", "#/agreement", "main table"),
 )
 """Views of the project in build/own, with the project of a second annotator."""
@@ -199,11 +199,12 @@ def picture(browser: Browser, page_address: str, screen: Screen, sample: str) ->
 
 def view_pictures(browser: Browser, page_address: str, view: View, sample: str, video: str = "") -> None:
     """Write a view as `docs/images/studio_<name>_<width>_<scheme>.webp`, in both sizes and colour schemes."""
-    address = page_address.partition("?")[0] + view.address.format(sample=quote(sample, safe=""), video=quote(video))
+    address = view.address.format(sample=quote(sample, safe=""), video=quote(video))
     for (width, height), scheme in product(SIZES.items(), SCHEMES):
         page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
         page.goto(page_address)
-        page.goto(address)
+        page.wait_for_url(lambda url: "token=" not in url)  # the studio moves to an address of its own
+        page.goto(page.url.partition("#")[0] + address)
         page.locator(view.shown).first.wait_for()
         for click in view.clicks:
             page.locator(click).first.click()

@@ -194,7 +194,7 @@ def test_a_bomb_is_refused_before_it_goes_off(tmp_path, kind, name, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", [b"Z", tarfile.GNUTYPE_SPARSE, tarfile.GNUTYPE_LONGNAME])
-def test_what_is_no_file_counts_in_the_ratio(tmp_path, kind, monkeypatch):
+def test_archive_members_that_are_not_files_count_in_the_ratio(tmp_path, kind, monkeypatch):
     monkeypatch.setattr(archives, "_RATIO_FREE_BYTES", 1 << 20)
     info = tarfile.TarInfo("x")
     info.type, info.size = kind, 8 << 20
@@ -246,7 +246,7 @@ def test_two_threads_that_unpack_the_same_archive_agree(tmp_path):
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), kind=st.sampled_from(["zip", "tar", "tar.gz"]))
-def test_damaged_bytes_never_raise_anything_else_nor_write_elsewhere(tmp_path_factory, data, kind):
+def test_damaged_archives_raise_our_error_and_write_only_into_their_folder(tmp_path_factory, data, kind):
     tmp_path = tmp_path_factory.mktemp("fuzz")
     archive = make(tmp_path, kind, GOOD.items())
     body = bytearray(archive.read_bytes())
@@ -287,7 +287,7 @@ def test_an_archive_per_video_takes_the_video_s_name(hub, opened):
     assert (source.root / "b" / "video.mp4").read_bytes() == video_bytes("b")
 
 
-def test_videos_in_archives_beside_plain_annotations_come_when_needed(hub, opened):
+def test_archives_of_videos_are_fetched_only_when_they_are_needed(hub, opened):
     files = {name: body for name, body in release_files().items() if not name.endswith("mp4")}
     files |= {f"videos/{v}.tar": packed("tar", [(f"{v}/video.mp4", video_bytes(v))]) for v in ("v1", "v2", "v3")}
     source = opened(revision=hub.commit("org/name", files))

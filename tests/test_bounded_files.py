@@ -188,7 +188,7 @@ def read(path: Path) -> Cup:
         ("\xff", "the whole: Invalid JSON"),
     ],
 )
-def test_the_first_thing_that_is_wrong_is_named_and_not_quoted(content: str, named: str, tmp_path: Path) -> None:
+def test_an_error_names_the_first_fault_and_does_not_quote_the_file(content: str, named: str, tmp_path: Path) -> None:
     path = tmp_path / "cup.json"
     path.write_bytes(content.encode("latin-1"))
     with pytest.raises(DataError, match=rf"cup\.json: {named}.*\. Fix: pour again") as error:

@@ -84,7 +84,7 @@ def test_a_gpu_that_is_not_there_is_refused():
         Readers().load(device="cuda")
 
 
-def test_missing_weights_are_refused_but_for_optional_ones():
+def test_only_optional_weights_may_be_missing():
     with pytest.raises(ModelError, match=r"weights are missing \(a, b, c, \.\.\.\)\. Fix: download it again"):
         Readers("d", "c", "b", "a", "pooler.bias").load()
     with pytest.raises(ModelError, match=r"weights are missing \(mean_pooler.bias, "):

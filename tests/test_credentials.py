@@ -33,7 +33,7 @@ HARMLESS_NAMES = [
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_key_is_known_by_how_it_is_written_and_is_no_variable_name(key: str) -> None:
+def test_a_key_is_recognised_by_its_form_and_refused_as_a_variable_name(key: str) -> None:
     assert holds_key(f"x {key} y")
     for refuse in (
         lambda: check_variable_name("api_key_env", key),
@@ -46,7 +46,7 @@ def test_a_key_is_known_by_how_it_is_written_and_is_no_variable_name(key: str) -
 
 
 @pytest.mark.parametrize("name", ["", "a b", "$KEY", "2KEY", "KEY=1", "pass-word", "a" * 101, "x9" * 12, "é", "K\n"])
-def test_a_value_that_is_no_variable_name_is_refused_unseen(name: str) -> None:
+def test_a_bad_variable_name_is_refused_and_not_repeated(name: str) -> None:
     with pytest.raises(ConfigError, match="not repeated here") as caught:
         check_variable_name("api_key_env", name)
     assert not name or name not in str(caught.value).replace("api_key_env", "")
@@ -68,7 +68,7 @@ def test_fields_that_servers_know_pass(name: str) -> None:
     refuse_credentials("extra_body", {name: {"x": [1, "text", None, True, {"y": "org/sk-learn-vlm-base"}]}})
 
 
-def test_names_of_variables_pass_and_plain_words_are_no_keys() -> None:
+def test_variable_names_and_plain_words_are_not_taken_for_keys() -> None:
     for name in ("OPENAI_API_KEY", "_key2", "AZURE_OPENAI_KEY_EUROPE_WEST_2"):
         check_variable_name("api_key_env", name)
     words = ("the basic understanding of bearer authentication", "task-0123456789abcdef", "a/disk-0123456789abcd")

@@ -135,7 +135,7 @@ def test_a_damaged_or_read_only_cache_costs_only_time(
     assert file_sha256(path, across_processes=True) == expected
 
 
-def test_who_has_no_home_reads_each_time(
+def test_without_a_home_folder_files_are_read_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settle: Settle, next_process: Callable[[], None]
 ) -> None:
     def homeless() -> Path:

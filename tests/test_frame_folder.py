@@ -168,7 +168,7 @@ def test_the_digest_is_over_names_and_contents(folder: Path, tmp_path: Path) -> 
     assert len({first, renamed, video_sha256(copy)}) == 3
 
 
-def test_a_name_that_is_no_text_is_a_frame_all_the_same(folder: Path) -> None:
+def test_a_file_name_outside_utf8_is_still_a_frame(folder: Path) -> None:
     try:
         os.rename(folder / "frame_11.png", os.fsencode(folder) + b"/frame_11\xff.png")
     except OSError:
@@ -184,7 +184,7 @@ def test_lazy_frames_point_into_a_folder_and_not_out_of_the_root(folder: Path) -
         LazyFrames("../" + folder.name, [0], root=str(folder)).array()
 
 
-def test_the_frame_store_decodes_no_image_that_is_not_asked_for(folder: Path) -> None:
+def test_the_frame_store_decodes_only_requested_images(folder: Path) -> None:
     lazy = LazyFrames(folder.name, [3, 5], root=str(folder.parent))
     with FrameStore() as store:
         frames = store.frames(lazy, "action_0001")
@@ -193,7 +193,7 @@ def test_the_frame_store_decodes_no_image_that_is_not_asked_for(folder: Path) ->
         assert store.cache.made_count == 2
 
 
-def test_facts_of_a_folder_have_no_times_but_those_that_the_annotations_tell(folder: Path) -> None:
+def test_a_folder_of_frames_has_only_the_times_of_its_annotations(folder: Path) -> None:
     facts = video_facts(folder)
     assert (facts.frame_count, facts.fps, facts.width, facts.height) == (12, 0.0, WIDTH, HEIGHT)
     assert not facts.has_times

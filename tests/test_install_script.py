@@ -91,7 +91,7 @@ def test_only_the_named_python_is_tried(machine: Machine, tmp_path: Path) -> Non
     assert "/no/python" in said
 
 
-def test_an_environment_that_is_there_keeps_its_python(machine: Machine, tmp_path: Path) -> None:
+def test_an_existing_environment_keeps_its_python(machine: Machine, tmp_path: Path) -> None:
     machine.python("3.11")
     machine.install(tmp_path / "env", "here")
     machine.python("3.13")
@@ -114,7 +114,7 @@ def test_only_torch_uses_the_index_of_torch(machine: Machine, tmp_path: Path) ->
     assert "to download" not in machine.install(tmp_path / "env", "here")[1]
 
 
-def test_uv_installs_where_there_is_one_and_none_where_it_is_turned_off(machine: Machine, tmp_path: Path) -> None:
+def test_uv_installs_if_it_is_present_and_not_turned_off(machine: Machine, tmp_path: Path) -> None:
     python, uv = machine.python("3.13"), machine.add("uv", UV)
     folder = tmp_path / "env"
     status, said, called = machine.install(folder, "here")

@@ -189,7 +189,7 @@ def test_a_swap_that_fails_puts_the_old_folder_back(report: Path, monkeypatch: p
     assert list(report.parent.iterdir()) == [report]
 
 
-def test_a_link_to_a_folder_stays_one_and_a_link_to_nothing_is_named(report: Path, tmp_path: Path) -> None:
+def test_a_link_to_a_folder_stays_a_link_and_a_broken_link_is_named(report: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(report)
     write(link, NEW)

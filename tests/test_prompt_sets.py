@@ -82,7 +82,7 @@ def test_the_file_of_the_page_is_read(tmp_path: Path) -> None:
     assert load_rubric(get_task("barista", "temporal_vqa"), path).names == ("accuracy",)
 
 
-def test_a_clone_is_no_prompt_file_and_the_script_is_named() -> None:
+def test_a_clone_as_prompts_is_refused_and_the_message_names_the_script() -> None:
     for read in (load_prompts, lambda path, task: load_rubric(get_task("barista", task), path)):
         with pytest.raises(ConfigError, match=r"release:clone: no .* file.*Fix: .*scripts/released_prompts\.py"):
             read("release:clone", "referring")

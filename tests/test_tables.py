@@ -56,7 +56,7 @@ def read_csv(table: Table) -> list[list[str]]:
     return list(csv.reader(io.StringIO(to_csv(table))))
 
 
-def test_people_see_a_minus_sign_and_files_for_programs_hold_what_these_read() -> None:
+def test_tables_for_people_have_a_minus_sign_and_csv_a_hyphen() -> None:
     table = Table.of("t", ("model", "difference"), (("a-b −1", -0.0421), ("c", Cell(-0.0, "± −0.1"))))
     assert [row[1].text for row in table.rows] == ["−0.042", "0.000"]
     assert to_csv(table) == "model,difference,difference spread\na-b −1,-0.0421,\nc,-0.0,± -0.1\n"

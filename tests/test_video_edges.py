@@ -68,7 +68,7 @@ COPIED = [
 
 
 @pytest.mark.parametrize(("name", "codec", "options"), COPIED, ids=[f"{name}-{codec}" for name, codec, _ in COPIED])
-def test_what_mp4_can_hold_is_copied_picture_by_picture_at_rising_times(
+def test_a_copy_in_mp4_has_the_same_pictures_at_rising_times(
     name: str, codec: str, options: dict[str, str], tmp_path: Path
 ) -> None:
     source = encode(tmp_path / name, codec, options)

@@ -61,6 +61,7 @@ from barista_bench.runs.ask.runner import estimate, open_model, run_config
 from barista_bench.runs.ask.shard import Shard
 from barista_bench.runs.log.sessions import Session
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
+from barista_bench.runs.score.labels import own_name
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import score
 
@@ -282,7 +283,7 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
     return Diagnosis(
         benchmark=task.benchmark,
         task=task.name,
-        model=runs[()].results.model.label,
+        model=own_name(runs[()].name, runs[()].results.model),
         metric=task.primary,
         sample_metric=task.sample_score,
         same_answer=same_answer(

@@ -148,7 +148,8 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
     index = dump_yaml({KEY: _merged_index((metadata or {}).get(KEY), model_name, results)})
     front = _with_entry(header[2], index) if header and metadata else index
     body = text[header.end() :] if header else f"\n{text}" if text else ""
-    return f"---\n{front}---\n{body}"
+    head = f"---\n{front}---\n"
+    return (head.replace("\n", "\r\n") if header and header[1].endswith("\r\n") else head) + body
 
 
 def _with_entry(front: str, entry: str) -> str:

@@ -19,7 +19,6 @@ from barista_bench.core.guarding import unit_of
 from barista_bench.core.resampling import ratio_interval
 from barista_bench.core.status import status_counts
 from barista_bench.core.task import Task
-from barista_bench.files.text_out import shared_name
 from barista_bench.files.writing import atomic_write
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
@@ -27,6 +26,7 @@ from barista_bench.judging.results import MEAN, CategoryMetrics, JudgedCoverage,
 from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.costs import costs_of, token_sums
+from barista_bench.runs.score.labels import Start, start_labels
 from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, MetricValue, write_results
 from barista_bench.runs.score.samples import ScoredSample, metric_value
 from barista_bench.runs.score.scoring import ScoredRun
@@ -128,15 +128,14 @@ class JudgedRun:
 
 
 def judge_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
-    """Return the judges' names without folders. A digest distinguishes judges of one name."""
-    names = [(judged_run.run.task.name, shared_name(judged_run.results.judge.name)) for judged_run in judged_runs]
-    folders: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for judged_run, name in zip(judged_runs, names, strict=True):
-        folders[name].add(judged_run.folder.name)
-    return [
-        name[1] if len(folders[name]) == 1 else f"{name[1]} ({judged_run.folder.name.rpartition('-')[2]})"
-        for judged_run, name in zip(judged_runs, names, strict=True)
-    ]
+    """Return the judges' names by the rule of `start_labels`. A digest distinguishes the settings of one judge."""
+    digests = [Path(judged_run.folder.name.rpartition("-")[2]) for judged_run in judged_runs]
+    starts = {
+        folder: Start(folder, "", of.results.judge, of.run.task.benchmark, of.run.task.name)
+        for folder, of in zip(digests, judged_runs, strict=True)
+    }
+    labels = start_labels(list(starts.values()))
+    return [labels[folder] for folder in digests]
 
 
 def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:

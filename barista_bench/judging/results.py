@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, JsonValue, computed_field
 
 from barista_bench.files.reading import Amount, Count, Line, Strict, read_model
-from barista_bench.runs.described import Wording
+from barista_bench.runs.described import Wording, model_label
 from barista_bench.runs.score.comparability import Comparability, JudgeRecord
 from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.results import DatasetInfo, MetricValue, RecordedMetrics
@@ -22,6 +22,10 @@ class JudgeInfo(Strict):
     name: str
     revision: str | None
     settings: dict[str, JsonValue]
+
+    @property
+    def label(self) -> str:
+        return model_label(self.name, self.settings)
 
 
 class RubricInfo(Strict):

@@ -5,6 +5,7 @@ This module imports little, since a leaderboard Space loads it (`hub/board.py`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -41,9 +42,13 @@ class ModelInfo(Strict):
     @property
     def label(self) -> str:
         """Return the model's name for comparisons. The adapter's content and worked examples are part of the name."""
-        adapter, shots = self.settings.get("adapter"), self.settings.get("shots")
-        name = f"{self.name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else self.name
-        return f"{name} + {shots} shots" if isinstance(shots, int) else name
+        return model_label(self.name, self.settings)
+
+
+def model_label(name: str, settings: Mapping[str, JsonValue]) -> str:
+    adapter, shots = settings.get("adapter"), settings.get("shots")
+    name = f"{name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else name
+    return f"{name} + {shots} shots" if isinstance(shots, int) else name
 
 
 DECISION_FILE = "decision.json"

@@ -78,11 +78,9 @@ def with_options(
 ) -> tuple[Task, tuple[Example, ...]]:
     """Return the task with these options, and the examples that were made with them."""
     task = task_type(options=options)
-    names = [name for name, option in task.options.items() if option.changes == "examples"]
-    made_by_them = (
-        e for e in examples if all(e.metadata.get(n, task.options[n].default) == task.chosen[n] for n in names)
-    )
-    return task, tuple(made_by_them)
+    defaults = {name: option.default for name, option in task.options.items() if option.changes == "examples"}
+    made = (e for e in examples if all(e.metadata.get(n, value) == task.chosen[n] for n, value in defaults.items()))
+    return task, tuple(made)
 
 
 def _in_words(options: Mapping[str, OptionValue]) -> str:

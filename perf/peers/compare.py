@@ -1,25 +1,24 @@
 """Our `run` beside lmms-eval and vLLM: the same questions of the same checkpoint, on the same cores.
 
     python perf/peers/compare.py [--quick]        from the repository's root, where the extra `run` is installed
+        --quick: 8 prompts, once: whether answers are equal, not how fast; --peer NAME: only this one
 
 Makes the peers' environments with pip on first use (8 GB below `build/peers/`), a Qwen2.5-VL of 17 M parameters with
 random weights, and prompts of a mini kitchen. Each side is a process that starts, asks and ends. It is run for a few
 prompts and for many, one side after the other, and all of that several times. What the further prompts take is the
 steady state; what the few take beyond their share of that is start-up. Ratios are peer over ours within one repeat.
-Prints a table in Markdown, and writes all that was measured as JSON.
+Prints a table in Markdown.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from statistics import median
 
+import typer
 from environments import BUILD, interpreter
 from questions import SCENARIOS, Scenario, export, make_data, make_model
 from sides import OURS, PEERS, Answers, Cost, Job, ask
@@ -41,7 +40,6 @@ class Repeat:
         further = self.counts[1] - self.counts[0]
         wall, cpu = (self.many.wall - self.few.wall) / further, (self.many.cpu - self.few.cpu) / further
         return {
-            "start-up, wall": self.few.wall - self.counts[0] * wall,
             "start-up, CPU": self.few.cpu - self.counts[0] * cpu,
             "steady, wall": wall,
             "steady, CPU": cpu,
@@ -55,31 +53,18 @@ Repeats = dict[str, list[Repeat]]
 """What was measured of one scenario, by side; those of one number belong together."""
 
 
-def main() -> None:
-    """Measure, write the JSON and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="8 prompts, once: whether answers are equal, not how fast")
-    parser.add_argument("--repeats", type=int, help="default: 5, with --quick 1")
-    parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
-    parser.add_argument("--cores", default="0,1", help="to which every side is bound, as `taskset -c` takes them")
-    parser.add_argument("--threads", type=int, default=1, help="OMP_NUM_THREADS of every side")
-    parser.add_argument("--out", type=Path, default=BUILD / "results.json")
-    options = parser.parse_args()
-    options.repeats = options.repeats or (1 if options.quick else 5)
-    for peer in options.peers:
-        interpreter(peer)
-    measured = {scenario: measure(scenario, options) for scenario in SCENARIOS}
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    written = {scenario.name: _as_json(sides) for scenario, sides in measured.items()}
-    options.out.write_text(json.dumps(written, indent=1))
-    print("\n".join(table(measured)))
+def main(quick: bool = False, peer: str = "") -> None:
+    peers = [name for name in PEERS if peer in ("", name)]
+    for name in peers:
+        interpreter(name)
+    print("\n".join(table({scenario: measure(scenario, peers, quick) for scenario in SCENARIOS})))
 
 
-def measure(scenario: Scenario, options: argparse.Namespace) -> Repeats:
+def measure(scenario: Scenario, peers: Sequence[str], quick: bool) -> Repeats:
     """All repeats of one scenario, the sides in turn."""
-    few, many = (4, 8) if options.quick else (8, 48)
+    few, many = (4, 8) if quick else (8, 48)
     counts = -(-few // scenario.repetitions), -(-many // scenario.repetitions)
-    sides, data = (OURS, *options.peers), make_data(WORK, many)
+    sides, data = (OURS, *peers), make_data(WORK, many)
     job = partial(
         Job,
         data=data,
@@ -92,11 +77,11 @@ def measure(scenario: Scenario, options: argparse.Namespace) -> Repeats:
         new_tokens=32,
     )
     repeats: Repeats = {side: [] for side in sides}
-    for number in range(options.repeats):
+    for number in range(1 if quick else 5):
         first = number % len(sides)  # or one side would always come after the same other one
         for side in (*sides[first:], *sides[:first]):
             jobs = [job(out=WORK / "out" / side, count=count) for count in counts]
-            (cost_of_few, _), (cost_of_many, answers) = (ask(side, j, options.cores, options.threads) for j in jobs)
+            (cost_of_few, _), (cost_of_many, answers) = (ask(side, j) for j in jobs)
             in_all = counts[0] * scenario.repetitions, counts[1] * scenario.repetitions
             repeats[side].append(Repeat(cost_of_few, cost_of_many, in_all, answers))
             cpu = f"{cost_of_few.cpu:.1f} and {cost_of_many.cpu:.1f} CPU seconds"
@@ -117,16 +102,6 @@ def equal_answers(ours: Answers, theirs: Answers) -> tuple[int, int]:
 
 def _strip(text: str) -> str:
     return text.strip().rstrip("\ufffd").strip()
-
-
-def _as_json(sides: Repeats) -> Mapping[str, object]:
-    return {
-        side: [
-            {"few": asdict(each.few), "many": asdict(each.many), "answers": each.counts, **each.compute_metrics()}
-            for each in repeats
-        ]
-        for side, repeats in sides.items()
-    }
 
 
 def table(measured: Mapping[Scenario, Repeats]) -> Iterator[str]:
@@ -152,4 +127,4 @@ def _spread(ratios: Sequence[float]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -67,14 +67,14 @@ class Cost:
     peak_mib: float
 
 
-def ask(side: str, job: Job, cores: str, threads: int) -> tuple[Cost, Answers]:
+def ask(side: str, job: Job) -> tuple[Cost, Answers]:
     """Start a side, wait for its end, and read its answers."""
     shutil.rmtree(job.out, ignore_errors=True)
     job.out.mkdir(parents=True)
-    command = ["taskset", "-c", cores, *_command(side, job)]
+    command = ["taskset", "-c", "0,1", *_command(side, job)]
     with (job.out / "log").open("w") as log:
         begun = time.perf_counter()
-        process = subprocess.Popen(command, cwd=job.out, env=_variables(side, threads), stdout=log, stderr=log)
+        process = subprocess.Popen(command, cwd=job.out, env=_variables(side), stdout=log, stderr=log)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begun
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -84,8 +84,8 @@ def ask(side: str, job: Job, cores: str, threads: int) -> tuple[Cost, Answers]:
     return cost, {OURS: _our_answers, LMMS_EVAL: _lmms_eval_answers}.get(side, _written_answers)(job)
 
 
-def _variables(side: str, threads: int) -> dict[str, str]:
-    offline = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+def _variables(side: str) -> dict[str, str]:
+    offline = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     # Little memory, any core, and the engine within the process, which starts sooner.
     vllm = {"CPU_KVCACHE_SPACE": "1", "CPU_OMP_THREADS_BIND": "nobind", "ENABLE_V1_MULTIPROCESSING": "0"}
     path = {"PYTHONPATH": str(ROOT) if side == OURS else ""}
@@ -101,7 +101,7 @@ def _command(side: str, job: Job) -> list[str | Path]:
 
 
 def _flags(settings: Mapping[str, object]) -> list[str]:
-    return [str(part) for name, value in settings.items() for part in (f"--{name}", value)]
+    return [f"--{name}={value}" for name, value in settings.items()]
 
 
 def _our_settings(job: Job) -> dict[str, object]:

@@ -198,7 +198,7 @@ def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(
 
 
 @pytest.mark.full
-def test_prompts_that_nothing_can_answer_cost_that_video(
+def test_a_video_fails_if_no_model_can_answer_its_prompts(
     checkpoints: Path, small_kitchen: Path, tmp_path: Path
 ) -> None:
     project = started(small_kitchen, tmp_path)

@@ -144,7 +144,7 @@ def test_an_outline_that_would_take_the_rasterisers_memory_is_refused(project: P
 @pytest.mark.parametrize(
     "changes", [{"seconds": 1.7e308}, {"edits": [{"edit": "merge", "into": "cup", "objects": ["lid"] * 20_000}]}]
 )
-def test_what_could_be_written_and_not_be_read_again_is_refused(
+def test_unreadable_decisions_are_refused_and_nothing_is_written(
     project: Project, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     with pytest.raises(DataError):

@@ -57,7 +57,7 @@ def test_masks_of_keyframes_are_those_that_were_accepted(tracked_video: VideoFil
         assert {name: mask.counts for name, mask in lines[keyframe.frame].masks.items()} == given
 
 
-def test_a_run_that_changes_nothing_makes_nothing(tracked_video: VideoFiles) -> None:
+def test_a_second_run_without_changes_makes_nothing(tracked_video: VideoFiles) -> None:
     before = contents(tracked_video)
     assert propagated(tracked_video) == []
     assert contents(tracked_video) == before

@@ -68,7 +68,7 @@ def test_an_object_that_is_absent_is_left_out_and_one_not_mentioned_is_bridged(
         ({2: {"box": Rle("00", (0, 0))}}, range(5), "keyframe 2: the mask of 'box' is 0x0 px"),
     ],
 )
-def test_what_cannot_be_propagated_is_named(
+def test_a_mask_that_cannot_be_propagated_is_named(
     propagator: Propagator, scene: FrameReader, masks: object, span: range, named: str
 ) -> None:
     with pytest.raises(DataError, match=rf"frames: .*{named}.*Fix: "):

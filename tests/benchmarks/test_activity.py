@@ -198,7 +198,7 @@ def test_a_class_has_its_first_name_or_its_id_if_the_name_is_taken(tmp_path: Pat
     assert texts == {"a": "Open lid (a)", "b": "Open lid (b)", "c": "Shut lid", "d": "Lift cup"}
 
 
-def test_a_class_shows_its_id_only_where_its_name_is_there_twice(tmp_path: Path) -> None:
+def test_a_choice_has_the_id_of_its_class_only_if_two_choices_have_one_name(tmp_path: Path) -> None:
     names = {"a": "Open lid", "b": "Open lid"} | {c: CLASSES[c] for c in list(CLASSES)[10:14]}
     root = release(tmp_path, *(activity(5 * k, 5 * k + 4, c, name) for k, (c, name) in enumerate(names.items())))
     both = set()

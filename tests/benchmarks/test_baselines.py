@@ -218,7 +218,7 @@ def from_schema(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 @every_json_task
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
-def test_what_keeps_to_a_schema_is_read_whole(
+def test_the_parser_reads_all_entries_of_an_answer_that_fits_the_schema(
     task: Task, drawn: dict[str, tuple[Example, ...]], data: st.DataObject
 ) -> None:
     example = data.draw(st.sampled_from(drawn[task.name]))

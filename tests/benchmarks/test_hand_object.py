@@ -71,7 +71,7 @@ def test_frames_are_thinned_before_interactions_are_looked_for(
     assert [e.frames[0].frame_index for e in derive(root, sampling)] == frames
 
 
-def test_only_human_actions_of_objects_that_are_hands_by_category(tmp_path: Path) -> None:
+def test_only_human_actions_of_hands_are_interactions(tmp_path: Path) -> None:
     content = document()
     content["categories"] = [
         {**c, "name": {"left hand": "Left Hand", "right hand": "right hand glove"}.get(c["name"], c["name"])}
@@ -178,7 +178,7 @@ def test_an_example_has_its_boxes_and_the_rows_of_the_file(example: Example) -> 
     assert [(a["object_id"], a["image_id"]) for a in rows] == [(CUP, 12), (LEFT, 12), (RIGHT, 12)]
 
 
-def test_a_failed_answer_counts_as_none_predicted(example: Example) -> None:
+def test_a_failed_answer_counts_as_an_answer_without_interactions(example: Example) -> None:
     full = read(TASK, TASK.reference_answer(example, GRID), example)
     result = TASK.aggregate([Scored(example, full), Scored(example, None)])
     assert (result["precision"], result["recall"], result["no_detection_rate"]) == (1.0, 0.5, 0.5)
@@ -190,7 +190,7 @@ def test_a_failed_answer_counts_as_none_predicted(example: Example) -> None:
     assert TASK.score(example, None) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
 
 
-def test_metrics_of_nothing_are_left_out(example: Example) -> None:
+def test_undefined_metrics_are_left_out(example: Example) -> None:
     result = TASK.aggregate([Scored(example, None)])
     assert "object_iou" not in result
     assert result["f1"] == 0.0
@@ -265,7 +265,7 @@ def test_the_papers_protocol_reads_only_plain_numbers(bad: object) -> None:
     assert isinstance(HandObject(options={"protocol": "paper"}).parse(json.dumps([bad]), SIZE, GRID), ParseError)
 
 
-def test_a_true_hand_that_nothing_overlaps_uses_up_an_answered_one_as_released() -> None:
+def test_a_true_hand_without_overlap_uses_up_an_answered_hand_as_released() -> None:
     hands, alone = [[700, 700, 800, 800], [0, 0, 100, 100]], [[0, 0, 100, 100]]
     entry = {"object_id": "o", "category": "cup", "hand_type": "both", "hand_boxes": hands, "object_box": [0, 0, 9, 9]}
     target = {"interactions": [{**entry, "hand_pixels": hands, "object_pixels": [0, 0, 9, 9]}]}

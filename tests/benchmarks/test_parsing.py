@@ -70,7 +70,7 @@ def test_words_are_compared_without_case_order_and_plural() -> None:
     assert word_overlap("cup on saucer", "cup under saucer").f1 == pytest.approx(2 / 3), "place is content"
 
 
-def test_true_words_that_are_not_asked_for_cost_nothing() -> None:
+def test_true_words_beyond_the_reference_do_not_lower_the_score() -> None:
     plain = word_overlap("a white cup", "a white cup under a machine", context="machine: (red)")
     more = word_overlap("a white cup, red", "a white cup under a machine", context="machine: (red)")
     wrong = word_overlap("a white cup, blue", "a white cup under a machine", context="machine: (red)")
@@ -179,7 +179,7 @@ def test_labels_may_be_of_any_form() -> None:
             assert read(form.format(label.lower()), choices) == label
 
 
-def test_a_text_that_two_options_share_names_none() -> None:
+def test_a_text_of_two_options_names_no_option() -> None:
     assert read("Answer: a cup", {"A": "a cup", "B": "A cup", "C": "a lid"}) is None
     assert read("Answer: a lid", {"A": "a cup", "B": "A cup", "C": "a lid"}) == "C"
 

@@ -147,9 +147,7 @@ def test_a_full_frame_is_drawn_by_video_and_frame(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("seed", "cap"), [(42, 7), (1, 7), (None, 7), (42, 1000)])
 @pytest.mark.full
-def test_a_cap_groups_by_category_and_draws_from_each_that_is_larger(
-    small_release: Path, seed: int | None, cap: int
-) -> None:
+def test_a_cap_draws_from_each_category_that_exceeds_it(small_release: Path, seed: int | None, cap: int) -> None:
     every = derive(small_release, ReferringSampling(seed=seed))
     expected = []
     for category in ("coffee machine", "coffee cup"):

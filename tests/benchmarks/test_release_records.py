@@ -101,7 +101,7 @@ def test_of_two_records_of_one_name_the_first_is_kept() -> None:
     assert [str(problem).partition(" stands")[0] for problem in log] == ["error: a.json: [1].id: 'x'"]
 
 
-def test_files_are_those_that_are_meant_by_depth_and_name(tmp_path: Path) -> None:
+def test_annotation_files_are_chosen_by_depth_and_name(tmp_path: Path) -> None:
     for name in ("b.json", "A.JSONL", "notes.txt", "_x.json", "sub/a.json", "sub/deep/a.json"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("[]")

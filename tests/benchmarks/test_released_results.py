@@ -158,7 +158,7 @@ def test_common_metrics_tell_unread_answers_from_missing_ones() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_unread_and_missing_answers_cost(name: str, expected: dict[str, Any]) -> None:
+def test_unread_and_failed_answers_lower_the_released_metrics_as_expected(name: str, expected: dict[str, Any]) -> None:
     metrics = task_metrics(*run(name, None, UNREAD, FAILED))
     assert {key: metrics[key] for key in expected} == _about(expected)
 

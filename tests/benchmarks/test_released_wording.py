@@ -153,9 +153,7 @@ def changed(prompts: Path, folder: Path, old: str, new: str) -> Path:
     return path
 
 
-def test_texts_that_are_not_as_released_are_called_by_their_hash(
-    prompts: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_changed_texts_are_named_by_their_hash(prompts: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         before = read_wording("barista", "activity", prompts)
     assert re.fullmatch("file:[0-9a-f]{8}", before.wording)
@@ -241,9 +239,7 @@ def test_the_known_hashes_of_sent_texts_equal_the_release(golden: Path) -> None:
         ("visual_qa.py", '"Question:",', "", None),
     ],
 )
-def test_the_script_refuses_a_clone_that_is_otherwise(
-    tmp_path: Path, file: str, old: str, new: str, what: str | None
-) -> None:
+def test_the_script_refuses_a_changed_clone(tmp_path: Path, file: str, old: str, new: str, what: str | None) -> None:
     clone = write_clone(tmp_path / "clone")
     path = clone / "src/barista/vlm_benchmarks/tasks" / file
     assert old in path.read_text()

@@ -89,7 +89,7 @@ def test_an_entry_that_was_cut_is_dropped_and_counted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["relations", "hand_object"])
-def test_the_release_still_refuses_what_breaks_off(name: str) -> None:
+def test_only_our_parser_reads_a_truncated_answer(name: str) -> None:
     text = answer(name, [ONE[name], ONE[name]])[:-5]
     assert isinstance(RELEASED[name].parse(text, SIZE, GRID), ParseError)
     assert read(name, text) is not None
@@ -130,7 +130,7 @@ def test_confidences_that_were_cut_are_not_used(scores: str, kept: list[float] |
         "{one}",
     ],
 )
-def test_a_malformed_answer_or_only_thoughts_are_not_taken_for_a_cut(name: str, broken: str) -> None:
+def test_malformed_answers_and_thoughts_are_not_repaired(name: str, broken: str) -> None:
     assert read(name, broken.format(one=json.dumps(ONE[name]))) is None
 
 
@@ -140,7 +140,7 @@ def test_an_array_that_closed_before_is_not_the_cut_one() -> None:
     assert cut_object('Boxes: {"bboxes": [[1, 2, 3, 4], [', "bboxes") is None, "the release reads no object in prose"
 
 
-def test_repair_is_given_little_however_long_the_answer() -> None:
+def test_only_the_short_end_of_a_cut_answer_is_repaired() -> None:
     array = cut_array("[" + '{"a": 1}, ' * 50_000 + '{"a": 2')
     assert array is not None
     assert (len(array.entries), array.unfinished) == (50_000, 1)

@@ -88,7 +88,7 @@ def test_an_answer_without_entries_says_that_there_is_nothing(name: str, text: s
 
 
 @pytest.mark.parametrize(("name", "text", "dropped"), SOME)
-def test_what_can_be_read_counts_and_the_rest_is_counted(name: str, text: str, dropped: int) -> None:
+def test_unreadable_entries_are_counted_and_the_others_are_kept(name: str, text: str, dropped: int) -> None:
     answer = parsed(name, text)
     assert isinstance(answer, Prediction)
     assert answer.dropped == dropped

@@ -81,7 +81,7 @@ def answers(folder: Path) -> dict[tuple[str, int], tuple[str, str, Status, str |
     [({"model": "chance"}, 10_000, 3_000), ({**TINY, "limit": 200}, 200, 40)],
     ids=["10000 by a scripted model", "200 by a tiny checkpoint"],
 )
-def test_a_node_that_is_killed_costs_no_answer_and_doubles_none(
+def test_after_a_node_is_killed_each_answer_is_there_once(
     settings: dict, count: int, killed_after: int, cluster: LocalCluster, linked: Path, tmp_path: Path
 ) -> None:
     run(linked, tmp_path / "here", repetitions=1, **settings)
@@ -136,7 +136,7 @@ def test_a_task_that_asks_on_does_so_on_a_cluster(
     assert score(tmp_path / "there").results.metrics == score(tmp_path / "here").results.metrics
 
 
-def test_stages_of_annotation_make_the_same_files_and_a_node_that_is_killed_takes_none_along(
+def test_stages_of_annotation_make_the_same_files_after_a_node_is_killed(
     cluster: LocalCluster, small_kitchen: Path, tmp_path: Path
 ) -> None:
     here = start_project(tmp_path / "here", small_kitchen, propagator="copy_nearest")
@@ -170,7 +170,7 @@ def test_a_judge_on_a_cluster_gives_the_same_verdicts(
     assert verdicts[0] == verdicts[1]
 
 
-def test_what_ends_every_copy_that_it_is_given_to_fails_and_the_rest_is_answered(
+def test_an_example_that_kills_each_copy_fails_and_the_others_are_answered(
     cluster: LocalCluster, linked: Path, tmp_path: Path
 ) -> None:
     """Of four copies three are lost to one example; the node's GPUs are made up, so that all four are placed there."""

@@ -39,7 +39,7 @@ def imports_of(path):
 
 
 @every_folder
-def test_the_folder_imports_nothing_of_ours_and_its_functions_need_no_evaluate(name):
+def test_a_metric_folder_imports_only_published_packages_and_its_functions_need_no_evaluate(name):
     for path in (METRICS / name).glob("*.py"):
         imported = set(imports_of(path))
         assert not imported & {"barista_bench", "metrics", "tests", *FOLDERS}, path

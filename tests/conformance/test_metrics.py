@@ -201,7 +201,7 @@ def test_the_order_of_examples_does_not_matter(name, sample, loaded):
 
 
 @every_sample
-def test_however_examples_are_handed_in_the_metrics_are_the_same(name, sample, loaded, tmp_path):
+def test_metrics_do_not_depend_on_the_way_in_which_examples_are_added(name, sample, loaded, tmp_path):
     want = loaded.compute(name, sample, sample.columns)
     for cut in range(1, size(sample)):
         first, rest = rows_of(sample.columns, range(cut)), rows_of(sample.columns, range(cut, size(sample)))
@@ -254,7 +254,7 @@ def test_two_processes_pool_their_examples(name, sample, loaded, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "sample"), [case for case in CASES if case.values[1].function is not None])
-def test_the_module_computes_what_its_function_does(name, sample, loaded, monkeypatch):
+def test_the_module_and_its_function_give_equal_results(name, sample, loaded, monkeypatch):
     monkeypatch.syspath_prepend(str(METRICS))
     function = getattr(importlib.import_module(name), sample.function or name)
     predictions, references, *_ = sample.columns.values()

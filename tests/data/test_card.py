@@ -152,9 +152,7 @@ def test_a_split_without_examples_has_no_leaderboard(tmp_path: Path) -> None:
     assert {board["split"] for board in boards} == {split}
 
 
-def test_the_card_shows_the_picture_beside_it_and_linked_sets_and_tables_show_none(
-    built: Path, small_release: Path, tmp_path: Path
-) -> None:
+def test_only_the_card_of_a_frozen_set_shows_a_picture(built: Path, small_release: Path, tmp_path: Path) -> None:
     with Image.open(built / "example.jpg") as picture:
         assert max(picture.size) <= 640
     assert "](example.jpg)" in (built / "README.md").read_text()

@@ -73,7 +73,7 @@ def test_a_released_folder_comes_back(name: str, six_frozen: Path, kitchen_relea
     assert made.other_results == made.other_metrics == ()
 
 
-def test_what_our_records_have_no_field_for_comes_back(six_frozen: Path, tmp_path: Path) -> None:
+def test_fields_that_our_records_lack_survive_the_round_trip(six_frozen: Path, tmp_path: Path) -> None:
     examples = ours(six_frozen, "activity")
     theirs = released(six_frozen, tmp_path, examples, [right(example) for example in examples])
     metrics = json.loads((theirs / "metrics.json").read_text())
@@ -89,7 +89,7 @@ def test_what_our_records_have_no_field_for_comes_back(six_frozen: Path, tmp_pat
     back_equals(theirs, tmp_path)
 
 
-def test_text_that_no_utf8_can_hold_comes_back(six_frozen: Path, tmp_path: Path) -> None:
+def test_text_outside_utf8_survives_the_round_trip(six_frozen: Path, tmp_path: Path) -> None:
     examples = ours(six_frozen, "temporal_vqa")
     scores = {"geval_accuracy_score": 0.5, "geval_accuracy_reason": "\ud800", "geval_mean_score": 0.5}
     said = [prediction(example, "a \ud83d b", task_result=scores) for example in examples]

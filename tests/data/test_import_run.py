@@ -96,9 +96,7 @@ def test_every_outcome_has_its_status_and_score(six_frozen: Path, kitchen_releas
     assert metrics["micro_recall"].mean == pytest.approx(hits / wanted)
 
 
-def test_a_verdict_of_the_release_overrides_our_parser_and_what_only_it_could_read_is_named(
-    six_frozen: Path, tmp_path: Path
-) -> None:
+def test_an_imported_verdict_of_the_release_overrides_our_parser(six_frozen: Path, tmp_path: Path) -> None:
     examples = ours(six_frozen, "activity")
     first, second, *others = examples
     said = [right(first, error="parse_error: strict"), prediction(second, "the third one"), *map(right, others)]

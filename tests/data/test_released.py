@@ -79,7 +79,7 @@ def test_answers_score_as_they_do_on_our_own_file(name: str, six_frozen: Path, r
     assert metrics["read"] == metrics["own"]
 
 
-def test_a_referring_line_keeps_what_its_reference_says(six_frozen: Path, read: Read) -> None:
+def test_a_referring_line_keeps_the_facts_of_its_reference(six_frozen: Path, read: Read) -> None:
     examples = ours(six_frozen, "referring")
     for example, other in zip(examples, read(*map(released_record, examples)), strict=True):
         for field in ("category", "reference", "attributes", "relations"):

@@ -55,7 +55,7 @@ def test_the_interval_of_a_part_holds_the_score_and_narrows() -> None:
     assert widths == sorted(widths, reverse=True)
 
 
-def test_without_a_bound_of_wrong_entries_only_below_can_be_shown() -> None:
+def test_without_a_bound_of_wrong_entries_only_a_worse_model_can_be_shown() -> None:
     for better in (True, False):
         contest, *_ = f1_contest(np.random.default_rng(0), 300, np.inf, better)
         up, down = contest.log_wealths(contest.target, 200)
@@ -208,7 +208,7 @@ def is_rejected(values: np.ndarray, alpha: float, count: int | None) -> bool:
 
 @pytest.mark.parametrize("size", [6, 9])
 @pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5])
-def test_of_all_orders_of_a_small_set_that_is_not_above_at_most_alpha_look_above(size: int, alpha: float) -> None:
+def test_a_small_set_is_wrongly_called_above_in_at_most_alpha_of_all_orders(size: int, alpha: float) -> None:
     for ups in range(size // 2 + 1):
         wrong = 0
         for places in combinations(range(size), ups):

@@ -300,7 +300,7 @@ def test_a_goal_that_makes_no_sense_is_refused(settings: dict[str, str], message
         ({"until": "decided", "against": "nowhere"}, "no run of barista/referring"),
     ],
 )
-def test_what_cannot_be_decided_is_refused_by_name_before_anything_is_asked(
+def test_a_run_that_cannot_be_decided_early_is_refused_before_the_first_question(
     settings: dict[str, object], message: str, six_tasks: Path, asks: Asks, tmp_path: Path
 ) -> None:
     with pytest.raises((ConfigError, DataError), match=message):

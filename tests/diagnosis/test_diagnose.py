@@ -127,7 +127,7 @@ def test_an_answer_is_the_same_if_its_text_or_its_letter_is(aids_of: Aids, name:
     assert same_answer(task, given) == SameAnswer(text=text, count=len(places), answers=len(places), right=right)
 
 
-def test_a_choice_is_favoured_if_half_of_the_answers_are_it_and_it_is_rarely_right() -> None:
+def test_a_choice_is_favoured_if_half_of_the_answers_name_it_and_it_is_rarely_right() -> None:
     for count, right, is_favoured in ((7, 3, True), (7, 4, False), (5, 0, False), (7, None, False)):
         assert SameAnswer(text="A", count=count, answers=12, right=right).is_favoured == is_favoured
     assert not SameAnswer(text="", count=7, answers=12, right=0).is_favoured
@@ -280,6 +280,20 @@ def test_a_report_names_models_by_their_labels_and_contains_no_path(
     compared = CliRunner().invoke(app, ["compare", str(tmp_path)]).output
     assert "difference of shares" in compared
     assert "/home/" not in compared
+
+
+def test_a_diagnosis_names_a_local_model_without_its_path(
+    config: DiagnoseConfig, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = Reader(kitchen_data)
+    reader.identity = ModelIdentity("/home/me/llava")
+    monkeypatch.setattr(runner, "load_model", lambda *_: reader)
+    flags = ["--task", "relations", "--limit", str(LIMIT), "--model", "/home/me/llava", "--out", str(config.out)]
+    printed = CliRunner().invoke(app, ["diagnose", str(kitchen_data), *flags]).output
+    assert "llava gives the same answer" in printed
+    assert "/home/me" not in printed
+    (found,) = diagnose(config.model_copy(update={"name": "ours", "out": config.out.with_name("named")}))
+    assert found.model == "ours"
 
 
 def test_a_guess_is_not_compared_with_itself(config: DiagnoseConfig, tmp_path: Path) -> None:

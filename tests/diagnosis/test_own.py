@@ -24,7 +24,7 @@ def _answered(file: Path, data: Path, out: Path, model: str) -> Path:
 
 @pytest.mark.full
 @pytest.mark.parametrize(("upstream", "most"), [("oracle", 0.001), ("chance", 1.0)])
-def test_own_answers_cost_what_their_errors_cost(
+def test_own_answers_as_aids_lower_the_score_by_their_errors(
     upstream: str, most: float, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, run = tmp_path / "diagnosis", tmp_path / "own/grounding"

@@ -19,7 +19,7 @@ BOX = (20.0, 30.0, 60.0, 50.0)
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_painting_hides_only_the_areas_or_only_the_rest(keep: bool) -> None:
+def test_painting_hides_either_the_areas_or_the_rest(keep: bool) -> None:
     painted = np.asarray(paint(Image.fromarray(FRAME), [BOX], (160, 90), keep=keep))
     inside = np.zeros((90, 160), bool)
     inside[30:50, 20:60] = True

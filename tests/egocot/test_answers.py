@@ -111,7 +111,7 @@ def test_two_letters_in_one_answer_are_none(form: str) -> None:
         ("{0} isn't right.", None),
     ],
 )
-def test_where_letters_are_judged_the_last_conclusion_counts(form: str, expected: int | None) -> None:
+def test_of_several_conclusions_the_last_letter_counts(form: str, expected: int | None) -> None:
     for first in CHOICES:
         for second in set(CHOICES) - {first}:
             wanted = None if expected is None else (first, second)[expected]

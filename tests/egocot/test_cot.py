@@ -76,7 +76,7 @@ def test_an_unreadable_answer_is_wrong_and_misses_all_evidence(dev: list[Example
     assert 0 < metrics["claim_recall"] < 1
 
 
-def test_a_right_answer_with_a_false_claim_is_what_verified_scr_counts(dev: list[Example]) -> None:
+def test_verified_scr_counts_right_answers_with_a_false_claim(dev: list[Example]) -> None:
     late = "At 00:59.00 it happens."  # the videos have some seconds
     samples = [
         answered(dev[0], str(dev[0].target["answer"]), late),

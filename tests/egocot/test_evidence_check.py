@@ -118,7 +118,7 @@ def test_a_fact_of_the_whole_clip_contradicts_claims_about_any_time() -> None:
 
 
 @pytest.mark.parametrize(("x", "left"), [(0.3, "supported"), (0.55, "unverifiable"), (0.7, "contradicted")])
-def test_near_the_middle_neither_side_is_wrong(x: float, left: str) -> None:
+def test_near_the_middle_both_sides_are_accepted(x: float, left: str) -> None:
     evidence = EvidenceBase(places=(EvidenceBox("pot", 1.0, (x, 0.5, x, 0.5)),), objects=frozenset({"pot"}))
     assert verdicts("At 1.0 s the pot is on the left side of the frame.", evidence)["region"] == left
 
@@ -231,7 +231,7 @@ def test_recall_counts_correct_claims_and_no_wrong_ones() -> None:
     assert check_rationale("Because.", EvidenceBase()).recall is None
 
 
-def test_regions_are_worded_so_that_they_are_supported() -> None:
+def test_the_words_for_a_region_are_supported_by_its_box() -> None:
     for x in range(0, 100, 7):
         for y in range(0, 100, 7):
             box = (x / 100, y / 100, x / 100 + 0.01, y / 100 + 0.01)

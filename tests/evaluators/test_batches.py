@@ -100,7 +100,7 @@ def test_failed_requests_are_asked_again_one_by_one(dataset: Path, tmp_path: Pat
     assert sum(count == 2 for count in tries.values()) == sum(int(name[0], 16) < 5 for name in tries)
 
 
-def test_what_always_fails_is_a_failure_and_asked_at_the_next_start(
+def test_a_request_that_always_fails_is_asked_again_at_the_next_start(
     dataset: Path, tmp_path: Path, server: BatchServer
 ) -> None:
     server.refuses = lambda custom_id: 500

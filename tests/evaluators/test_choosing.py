@@ -29,7 +29,7 @@ def asked(folder: Path) -> set[str]:
     return {json.loads(line)["example_id"] for line in (folder / "samples.jsonl").read_text().splitlines()}
 
 
-def test_videos_metadata_and_ids_choose_together(dataset: Path, tmp_path: Path) -> None:
+def test_examples_are_chosen_by_videos_metadata_and_ids_together(dataset: Path, tmp_path: Path) -> None:
     examples = list(read_frozen(dataset / "frozen/relations.jsonl", "barista"))
     video, key = examples[0].video_id, "preparation"
     value = str(examples[0].metadata[key])
@@ -80,7 +80,7 @@ def test_a_choice_of_all_is_the_whole_set(dataset: Path, tmp_path: Path) -> None
     assert read_run(tmp_path / "run").data.part is None
 
 
-def test_only_what_another_run_failed_to_answer(six_tasks: Path, tmp_path: Path) -> None:
+def test_a_run_can_ask_only_the_failed_questions_of_another_run(six_tasks: Path, tmp_path: Path) -> None:
     ids = [example.example_id for example in read_frozen(six_tasks / "frozen/activity.jsonl", "barista")]
     failed = set(ids[::5])
     first = recorded_run(

@@ -197,6 +197,6 @@ def _unreadable(example: Example) -> str:
     return '{"bboxes": [[1, 2], "?"]}'
 
 
-def test_entries_that_could_not_be_read_are_named(six_tasks: Path, tmp_path: Path) -> None:
+def test_score_reports_unreadable_entries(six_tasks: Path, tmp_path: Path) -> None:
     folder = recorded_run(six_tasks, tmp_path / "run", "grounding", _unreadable)
     assert "could not be read and count as absent" in barista("score", folder).output

@@ -164,7 +164,7 @@ def test_with_embeddings_the_nearest_class_counts_from_the_threshold_on(encoder:
     assert task.aggregate(samples)["recognition"] == {**options, "revision": sentence_encoder(encoder).revision}
 
 
-def test_a_missing_encoder_is_named_with_what_needs_none(tmp_path: Path) -> None:
+def test_a_missing_encoder_is_named_with_the_matcher_that_needs_none(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     task = OpenActivity(options={"matcher": "embeddings", "encoder": str(tmp_path / "none")})
     with pytest.raises(ConfigError, match=r"option encoder: .*matcher=exact"):

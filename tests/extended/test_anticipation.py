@@ -52,7 +52,7 @@ def test_each_activity_is_asked_about_at_every_horizon_that_leaves_enough_to_see
     assert "Pour milk" not in TASK.prompt(examples[1], BOXES).as_text()
 
 
-def test_without_a_length_all_that_was_filmed_before_is_drawn_from(tmp_path: Path) -> None:
+def test_without_a_length_frames_come_from_the_whole_video_before_the_activity(tmp_path: Path) -> None:
     root = video(tmp_path, activities=[(100, 130, "Open lid")])
     examples, _ = derived(TASK, root, AnticipationSampling(frames=3, seconds=None))
     assert [[frame.frame_index for frame in example.frames] for example in examples] == [[0, 34, 69], [0, 19, 39]]
@@ -65,9 +65,7 @@ def test_without_a_length_all_that_was_filmed_before_is_drawn_from(tmp_path: Pat
         ([(600, 630, "Pour"), (610, 640, "")], "is called 'Pour', not 'Verb noun'"),
     ],
 )
-def test_what_cannot_become_an_example_is_counted_with_its_reason(
-    tmp_path: Path, activities: list[Named], reason: str
-) -> None:
+def test_skipped_examples_are_counted_with_their_reason(tmp_path: Path, activities: list[Named], reason: str) -> None:
     examples, skipped = derived(TASK, video(tmp_path, activities=activities), ALL)
     assert examples == []
     assert any(reason in item.reason for item in skipped)

@@ -108,7 +108,7 @@ def with_mask(mask: dict[str, Any], frame: int, name: str | None) -> dict[str, A
     return content
 
 
-def test_an_asked_mask_that_cannot_be_used_costs_the_clip_and_is_counted(tmp_path: Path) -> None:
+def test_a_clip_with_a_bad_first_or_last_mask_is_counted_and_skipped(tmp_path: Path) -> None:
     for frame in (0, 20):
         _, (skipped,) = derived(tmp_path / str(frame), with_mask({"size": [64, 96], "counts": "1"}, frame, CUP))
         assert "segmentation: mask counts are not a run-length encoding" in skipped.reason

@@ -62,7 +62,7 @@ def test_names_that_differ_only_in_case_are_two_steps(tmp_path: Path) -> None:
         ([(0, 40, "Brew coffee")], 900, None, "the video has no fps"),
     ],
 )
-def test_what_cannot_become_an_example_is_counted_with_its_reason(
+def test_skipped_examples_are_counted_with_their_reason(
     tmp_path: Path, steps: list[Named], frames: int, fps: float | None, reason: str
 ) -> None:
     examples, (skipped,) = derived(TASK, video(tmp_path, steps=steps, frames=frames, fps=fps), WHOLE)
@@ -118,7 +118,7 @@ def test_the_last_list_of_entries_is_read(
     assert prediction.dropped == dropped
 
 
-def test_the_prior_has_at_each_place_what_other_videos_mostly_show_there(tmp_path: Path) -> None:
+def test_the_prior_has_at_each_place_the_most_frequent_step_of_other_videos(tmp_path: Path) -> None:
     for number, border in enumerate((270, 270, 630)):
         steps = [(0, border, "Brew coffee"), (border, 900, "Froth milk")]
         video(tmp_path, steps=steps, video_id=f"v{number}")

@@ -88,7 +88,7 @@ def test_answers_are_read_out_of_prose_and_wrong_entries_are_dropped(example: Ex
         assert isinstance(TASK.parse(text, example.inputs, BOXES), ParseError)
 
 
-def test_the_prior_names_what_usually_holds_between_the_things_named(example: Example) -> None:
+def test_the_prior_names_the_usual_relations_of_the_named_things(example: Example) -> None:
     others = [replace(example, target={"relations": example.target["relations"][:count]}) for count in (1, 3)]  # type: ignore[index]
     answer = json.loads(TASK.prior_answer(replace(example, target={}), others, BOXES))
     assert answer == [

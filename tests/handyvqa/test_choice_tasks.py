@@ -83,7 +83,7 @@ def test_without_a_single_answer_the_metrics_are_zero_and_say_so() -> None:
     assert (multiple["average_precision"], multiple["coverage"]) == (0.0, 0.0)
 
 
-def test_the_prior_answers_the_place_that_is_right_most_often_elsewhere() -> None:
+def test_the_prior_answers_the_place_that_is_most_often_right_in_other_questions() -> None:
     others = [question(Action, CUPS, [index], f"o{k}") for k, index in enumerate((3, 3, 1, 4, 4))]
     mine = question(Action, CUPS[:4], [0])
     assert ACTION.prior_answer(mine, others, BOXES) == "(D) a green cup"

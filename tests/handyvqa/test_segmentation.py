@@ -197,7 +197,7 @@ def test_frame_wise_shows_only_annotated_frames_and_renumbers_them() -> None:
     assert TASK.request_inputs(EXAMPLE)["frames"] == [1, 4]
 
 
-def test_truth_options_name_the_right_options_and_without_them_the_question_is_asked() -> None:
+def test_truth_options_replace_the_question_by_the_right_options() -> None:
     named = RvosObjects(options={"truth_options": True})
     assert named.request_inputs(EXAMPLE)["phrases"] == ["cup", "jug"]
     assert "- cup\n- jug" in named.prompt(EXAMPLE, BOXES).as_text()

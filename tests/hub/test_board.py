@@ -51,7 +51,7 @@ def test_a_model_with_an_adapter_is_shown_as_an_adapted_model(tmp_path: Path) ->
     assert shown == {"a/plain", "a/tuned + adapter 5f5f5f5f5f5f"}
 
 
-def test_what_submit_writes_is_shown_with_intervals_and_ranks(tmp_path: Path) -> None:
+def test_the_board_shows_submissions_with_intervals_and_ranks(tmp_path: Path) -> None:
     publish(tmp_path, results(model="a/first", values=(0.6, 0.6), interval=(0.55, 0.65)))
     publish(tmp_path, results(model="a/tied", values=(0.58, 0.58), interval=(0.52, 0.63)))
     publish(tmp_path, results(model="a/last", values=(0.3, 0.3), interval=(0.25, 0.35)))
@@ -162,7 +162,7 @@ def test_results_on_other_examples_get_their_own_table_or_are_refused_by_the_pub
     assert [refusal.path for refusal in board.refused] == ["results/a/two/relations/results.json"]
 
 
-def test_verdicts_that_are_missing_cost_the_rank_though_every_answer_has_some(tmp_path: Path) -> None:
+def test_an_entry_with_missing_verdicts_has_no_rank(tmp_path: Path) -> None:
     made = results("referring", model="a/one")
     part = judged(made)
     verdicts = {"ok": 675, "missing": 225}
@@ -179,7 +179,9 @@ _VALUES = st.tuples(st.integers(0, 100), st.integers(0, 20), st.integers(0, 20),
 
 
 @given(st.lists(_VALUES, max_size=12))
-def test_ranks_count_those_that_are_better_beyond_both_intervals(drawn: list[tuple[int, int, int, bool]]) -> None:
+def test_a_rank_counts_the_entries_that_are_better_beyond_both_intervals(
+    drawn: list[tuple[int, int, int, bool]],
+) -> None:
     entries = [
         entry(str(number), value, value - below, value + above, 1.0 if whole else 0.5)
         for number, (value, below, above, whole) in enumerate(drawn)
@@ -208,7 +210,7 @@ SPOILT: dict[str, Forgery] = {
 
 
 @pytest.mark.parametrize(("said", "spoil"), SPOILT.items(), ids=SPOILT)
-def test_a_bad_submission_is_listed_with_the_reason_and_costs_no_other(
+def test_a_bad_submission_is_listed_with_the_reason_and_the_others_are_shown(
     tmp_path: Path, spoil: object, said: str
 ) -> None:
     publish(tmp_path, results(model="c/good"))
@@ -246,7 +248,7 @@ def test_a_dataset_on_the_hub_is_fetched_without_files_that_cannot_be_submission
     assert [entry.model for entry in read_board(folder).entries] == ["a/one"]
 
 
-def test_the_board_needs_nothing_that_a_space_lacks() -> None:
+def test_the_board_imports_only_packages_of_a_space() -> None:
     """A Space installs pydantic, PyYAML and huggingface_hub, and gets the package's files."""
     program = (
         "import sys; import barista_bench.hub.board_tables\n"

@@ -115,6 +115,12 @@ def test_only_our_old_entry_is_replaced() -> None:
     assert merged.endswith(CARD[CARD.index("# Fruit 8B") :])
 
 
+def test_a_card_keeps_its_line_ends() -> None:
+    card = "---\nlicense: mit\n---\n# Fruit\n"
+    merged = merge_model_index(card, "fruit-8b", [result()])
+    assert merge_model_index(card.replace("\n", "\r\n"), "fruit-8b", [result()]) == merged.replace("\n", "\r\n")
+
+
 @pytest.mark.parametrize(
     "line", ["language: no", "ratio: 16:9", "version: 1.10", "build: 012", "at: 2026-11-30", "empty:"]
 )

@@ -174,7 +174,7 @@ def test_verdicts_on_other_answers_are_refused(changes: dict[str, Any], said: st
         submission(row(floor, judged(floor, **changes)))
 
 
-def test_results_of_another_model_are_refused_and_a_model_is_known_however_it_was_run() -> None:
+def test_results_of_another_model_are_refused_but_not_those_of_another_engine() -> None:
     with pytest.raises(DataError, match=r"model.name: is 'garden/other', not 'garden/fruit-8b'.*Fix.*--model-name"):
         made(results(model="garden/other"))
     assert made(results(model="/ckpt/7"), model_name="/ckpt/7").rows

@@ -43,7 +43,7 @@ def test_a_run_without_training_marks_is_refused(run: Path) -> None:
         score(run)
 
 
-def test_their_digest_is_part_of_what_answers_are_known_by(run: Path) -> None:
+def test_the_digest_of_training_videos_is_part_of_the_identity_of_answers(run: Path) -> None:
     edit(run / CONFIG_FILE, "training_videos", [])
     edit(run / CONFIG_FILE, "identity.model.settings", {})
     for read in (score, submit):

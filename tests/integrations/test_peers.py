@@ -1,6 +1,5 @@
 """`perf/peers/compare.py` in its short form: other tools give the answers that we give to the same questions."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,13 +10,12 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(5400)]
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_peers_give_our_greedy_answers(tmp_path: Path) -> None:
-    command = [sys.executable, ROOT / "perf/peers/compare.py", "--quick", "--out", tmp_path / "results.json"]
+def test_peers_give_our_greedy_answers() -> None:
+    command = [sys.executable, ROOT / "perf/peers/compare.py", "--quick"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:]]
     equal = {(asked, peer): cells[-1] for asked, peer, *cells in rows}
     greedy = {(asked, peer) for asked in ("one image", "six frames") for peer in ("lmms-eval", "vLLM")}
     assert {key for key, count in equal.items() if count == "8 of 8"} == greedy
-    measured = json.loads((tmp_path / "results.json").read_text())
-    assert all(len(sides) == 3 for sides in measured.values())
+    assert len(equal) == 6

@@ -73,7 +73,7 @@ def test_a_killed_training_continues_and_beats_the_untrained_model_and_the_prior
         assert comparison.low > 0
 
 
-def test_a_killed_reinforcement_continues_as_if_it_had_not_been_killed(python: Path, tmp_path: Path) -> None:
+def test_a_killed_reinforcement_continues_and_ends_like_an_undisturbed_one(python: Path, tmp_path: Path) -> None:
     write_patches(tmp_path / "patches", colour_says="relation", videos=4)
     build(tmp_path / "patches", tmp_path / "data", configs=("relations",), sampling={"frame_step": 5},
           split_file=str(tmp_path / "split.json"), cache=False, progress=False)  # fmt: skip

@@ -204,7 +204,7 @@ def test_a_whole_run_equals_transformers_and_asks_nothing_again(folder, python, 
     assert '"vllm": "0.32.0"' in (tmp_path / "vllm" / "run.json").read_text()
 
 
-def test_what_vllm_cannot_run_says_why_at_the_start(folder, python, tmp_path):
+def test_a_model_that_vllm_cannot_run_is_refused_at_the_start_with_the_reason(folder, python, tmp_path):
     narrow = make_tiny_model(tmp_path / "narrow", "idefics3")
     with pytest.raises(ModelError, match="Unsupported CPU attention configuration: head_dim=16"):
         VllmModel.load(str(narrow), engine_python=python, device="cpu", engine_args=ARGUMENTS)

@@ -18,7 +18,7 @@ from barista_bench.judging import session
 from barista_bench.judging.cross import CrossJudge, compare_judges, cross_judge, model_labels
 from barista_bench.judging.cross_text import as_markdown
 from barista_bench.judging.human import Rating, human_agreement, read_ratings
-from barista_bench.judging.judged_run import JudgedRun
+from barista_bench.judging.judged_run import JudgedRun, judge_labels
 from barista_bench.judging.scoring import all_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Failure
@@ -129,6 +129,22 @@ def test_two_settings_of_one_judge_are_two_judges(make_run: Callable, use: Calla
     judges = list(cross_judge(all_judged(score(run))).scores["temporal_vqa: mean"])
     assert len(judges) == 2
     assert all(name.startswith("same (") for name in judges)
+
+
+def test_two_local_judges_in_folders_of_one_name_have_different_names(make_run: Callable, use: Callable) -> None:
+    runs = [make_run(task, repetitions=1) for task in (VQA, "referring")]
+    for folder in ("old", "new"):
+        use(ScriptedJudge(lambda *_: verdict(5), name=f"/home/{folder}/qwen"))
+        for run in runs:
+            judge(run, "any", verdicts_per_answer=1)
+    vqa, referring = [all_judged(score(run)) for run in runs]
+    assert sorted(judge_labels([*vqa, *referring])) == ["new/qwen", "new/qwen", "old/qwen", "old/qwen"]
+    apart = [
+        next(each for each in vqa if "old" in each.folder.name),
+        next(e for e in referring if "new" in e.folder.name),
+    ]
+    assert judge_labels(apart) == ["old/qwen", "new/qwen"], "also if each judges another task"
+    assert judge_labels(vqa[:1]) == ["qwen"]
 
 
 def test_runs_of_one_model_in_folders_of_one_name_do_not_overwrite_each_other(two_namesakes: list[JudgedRun]) -> None:
@@ -289,7 +305,7 @@ def test_broken_ratings_are_refused_by_line(name: str, text: str, why: str, tmp_
         read_ratings(path)
 
 
-def test_ratings_of_nothing_that_was_judged_are_refused(two_judges: list[JudgedRun]) -> None:
+def test_ratings_of_unknown_answers_are_refused(two_judges: list[JudgedRun]) -> None:
     with pytest.raises(ConfigError, match="no rating belongs to"):
         human_agreement(two_judges, [Rating("elsewhere", "accuracy", 5, model="gpt-bad")])
     with pytest.raises(ConfigError, match="name no model"):

@@ -125,7 +125,7 @@ def test_no_attack_scores_higher_than_the_same_answer_without_it(attack: str) ->
 
 
 @pytest.mark.full
-def test_a_run_full_of_attacks_gains_nothing_end_to_end(make_run: Callable, use: Callable) -> None:
+def test_a_run_full_of_attacks_gets_no_higher_verdicts(make_run: Callable, use: Callable) -> None:
     def grade(request: Request, draw: int) -> Completion:
         return Completion(json.dumps({"score": naive(request.prompt.as_text()), "reason": material(request)["answer"]}))
 
@@ -163,7 +163,7 @@ def test_any_judged_text_stays_one_line_of_plain_json(question: str, reference: 
 
 
 @given(st.text())
-def test_the_answer_changes_nothing_in_the_form_but_its_own_line_and_the_markers(answer: str) -> None:
+def test_an_answer_changes_only_its_own_line_and_the_markers_of_the_form(answer: str) -> None:
     ours, theirs = form("x").split("\n"), form(answer).split("\n")
     assert len(ours) == len(theirs)
     different = [index for index, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b]

@@ -279,5 +279,5 @@ def test_the_rubric_of_the_page_is_one(tmp_path: Path) -> None:
     assert load_rubric(get_task("barista", "referring"), tmp_path / "rubric.yaml").names == ("brevity",)
 
 
-def test_the_number_of_attacks_is_as_the_page_says() -> None:
+def test_the_page_has_the_right_number_of_attacks() -> None:
     assert f"holds {len(set(ATTACKS))} attacks" in PAGE

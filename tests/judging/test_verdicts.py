@@ -195,13 +195,13 @@ def test_a_judge_is_known_to_split_ten_by_its_own_tens(replies: list[list[TokenL
         (reply(choice("x7", {"x7": 1.0})), 7),
     ],
 )
-def test_without_alternatives_that_spell_the_score_the_verdict_has_no_weight(
+def test_a_verdict_without_alternatives_for_its_score_has_no_weighted_score(
     tokens: list[TokenLogprob] | None, score: int
 ) -> None:
     assert weighted_score(tokens, score) is None
 
 
-def test_log_probabilities_that_are_none_do_no_harm() -> None:
+def test_bad_log_probabilities_do_not_break_the_score() -> None:
     odd = (("1", -0.1), ("9", float("nan")), ("8", float("inf")), ("7", 5000.0), ("6", float("-inf")))
     following = TokenLogprob("0", -0.1, (("0", 5000.0), ("00", float("nan")), (",", -3.0)))
     assert 0 <= weighed(reply(TokenLogprob("1", -0.1, odd), following), 10).score <= 10

@@ -141,7 +141,7 @@ def test_categories_are_scored_apart_and_none_belongs_to_none():
     assert state["per_criterion"]["accuracy"]["means_of_repetitions"] == [0.8, 1.0]
 
 
-def test_the_scale_is_what_scores_are_divided_by():
+def test_scores_are_divided_by_the_scale():
     assert judge_score([{"r": 4}], scale=5)["mean"] == 0.8
     with pytest.raises(ValueError, match=r"\['r'\]: is 6, outside 0 to 5"):
         judge_score([{"r": 6}], scale=5)

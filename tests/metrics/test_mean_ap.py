@@ -54,7 +54,7 @@ def test_f1_and_best_iou_equal_slow_references_on_random_cases():
         assert_metrics(mean_ap(predictions, references), want, off=1e-9)
 
 
-def test_the_assignment_is_as_large_as_scipys_on_dense_graphs():
+def test_the_assignment_has_the_size_of_scipys_matching():
     sparse = pytest.importorskip("scipy.sparse")
     matching = pytest.importorskip("scipy.sparse.csgraph").maximum_bipartite_matching
     rng = np.random.default_rng(5)

@@ -141,7 +141,7 @@ def test_resamples_beyond_one_batch_are_complete_and_copies_of_an_image_keep_its
     assert average == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
 
 
-def test_tied_boxes_of_an_image_that_no_draw_takes_count_nothing():
+def test_tied_boxes_of_an_image_outside_the_draw_do_not_count():
     right_and_wrong = {"boxes": GOOD["boxes"] + BAD["boxes"]}
     matches = evaluate_images([right_and_wrong, None], [GOOD, GOOD]).matches
     ((average, *others),) = weighted_statistics(matches, np.array([[0, 3]]))

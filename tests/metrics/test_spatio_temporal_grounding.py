@@ -172,7 +172,7 @@ def test_the_best_of_several_boxes_counts_and_time_stamps_are_numbers():
     assert spatio_temporal_grounding([[answer(0, boxes=noisy)]], [task(thing(boxes={0.3: BOX}))])["O-m_vIoU"] == 1
 
 
-def test_levels_are_as_computed_by_hand():
+def test_accuracies_by_level_equal_values_computed_by_hand():
     two, single = task(thing(), thing(kind="implicit")), task(thing(), kind="implicit")
     result = spatio_temporal_grounding([[answer(0, [[0, 2]]), answer(None)], [answer(0)], None], [two, single, single])
     assert (result["O-Acc"], result["EAcc"], result["IAcc"]) == (2 / 4, 1, pytest.approx(1 / 3))

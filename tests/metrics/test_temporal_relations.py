@@ -41,7 +41,7 @@ def test_a_failed_example_misses_its_references_and_an_empty_one_is_perfect_only
 
 
 @pytest.mark.parametrize("times", [(0, 10**400), (-1.7e308, 1.7e308), (2**53, 2**53 + 1), (0, float("nan"))])
-def test_times_that_numbers_of_64_bits_do_not_tell_apart_are_refused(times: tuple[float, float]) -> None:
+def test_times_that_are_equal_in_64_bits_are_refused(times: tuple[float, float]) -> None:
     with pytest.raises((TypeError, ValueError), match=r"predictions\[0\]\[0\]: (start|end) is"):
         temporal_relations([[held(*times)]], [[held(0, 4)]])
 

@@ -209,7 +209,7 @@ def test_out_of_memory_halves_the_batch(
     assert "out of memory: 4 images or texts at once" in caplog.text
 
 
-def test_what_never_fits_or_is_no_embedding_fails_and_is_no_answer(clip, monkeypatch):
+def test_an_image_that_does_not_fit_and_a_bad_embedding_are_failures(clip, monkeypatch):
     Counting(clip, "embed", monkeypatch, fits=0)
     (answer,) = ask(clip, request("a", [0, 1]))
     assert answer.error.startswith("a: does not fit into memory. Fix:")

@@ -45,7 +45,7 @@ def test_a_checkpoint_is_small_and_names_its_training_videos(name: str, small_ki
     assert not asked & training.videos
 
 
-def test_no_kitchen_of_make_run_or_of_tests_is_of_a_seed_that_is_trained_on() -> None:
+def test_kitchens_of_make_run_and_tests_have_other_seeds_than_the_training() -> None:
     """At any size: another size changes the hash by which the leak rule knows a video."""
     recipe = re.findall(
         r"^(?:kitchens=')?[rs]\d+ (\d+) (\d+) \d+ \d+'?$", (ROOT / "scripts/kitchen.sh").read_text(), re.M

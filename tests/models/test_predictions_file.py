@@ -70,7 +70,7 @@ def test_an_answer_of_one_run_counts_only_for_its_seed(tmp_path: Path) -> None:
     assert second == Failure("no prediction for this repetition of a in predictions:CaRe-Ego; it has 0, 2")
 
 
-def test_runs_without_a_way_to_tell_them_apart_and_files_for_other_examples_are_refused(tmp_path: Path) -> None:
+def test_unclear_repetitions_and_files_for_other_examples_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="its lines name repetitions"):
         PredictionsModel.load(write(tmp_path, {**GOOD, "repetition": 0}))
     with pytest.raises(DataError, match=r"none of its 1 examples is in the run, e\.g\. a"):
@@ -87,7 +87,7 @@ def test_answers_to_unknown_examples_are_named_and_left_out(tmp_path: Path, capl
     assert ask(model, "a") == [Completion("x")]
 
 
-def test_the_model_is_named_by_header_else_by_file_and_identified_by_content(tmp_path: Path) -> None:
+def test_a_predictions_file_has_the_name_in_its_header_or_its_file_name(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD)
     identity = PredictionsModel.load(path).identity
     assert identity.name == "predictions:CaRe-Ego"

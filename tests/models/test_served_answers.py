@@ -111,7 +111,7 @@ def test_an_answer_that_ended_in_an_odd_way_has_a_note_and_is_warned_of_once(cha
 
 
 @pytest.mark.parametrize("reason", ["abort", "error", "ERROR", {"type": "abort"}])
-def test_what_broke_off_is_asked_again(reason):
+def test_a_broken_off_reply_is_asked_again(reason):
     broken = Fault("reply", change=change_message(content="le", finish_reason=reason))
     [[entry]], calls = ask(lambda call: broken if call.attempt == 1 else None, [request(seeds=(1,))], GREEDY)
     assert (entry.finish_reason, len(calls)) == ("stop", 2)
@@ -217,7 +217,7 @@ def test_a_request_that_is_refused_with_and_without_n_says_nothing_about_n():
     assert model.state.takes_n
 
 
-def test_a_request_that_is_too_large_is_not_sent_again_for_want_of_n():
+def test_a_request_that_is_too_large_is_sent_once():
     [entries], calls = ask(lambda call: Fault("status", 413), [request()], SAMPLED)
     assert ([type(entry) for entry in entries], len(calls)) == ([Failure] * 3, 1)
 

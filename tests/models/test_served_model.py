@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("short_waits")
 @pytest.mark.full
 @pytest.mark.parametrize("config", [SAMPLED, GREEDY], ids=["sampled", "greedy"])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_with_random_faults_everything_completes_with_a_clean_servers_answers(config, seed):
+def test_after_random_faults_all_answers_equal_those_of_a_server_without_faults(config, seed):
     asked = [request(n) for n in range(25)]
     with ServedStandIn() as clean:
         wanted = load(clean).generate(asked, config)
@@ -55,7 +55,7 @@ def test_with_random_faults_everything_completes_with_a_clean_servers_answers(co
     ],
     ids=lambda value: value.kind if isinstance(value, Fault) else value[:20],
 )
-def test_what_fails_at_every_attempt_is_a_failure_that_says_why(fault, said):
+def test_a_request_that_fails_at_every_attempt_is_a_failure_with_the_reason(fault, said):
     entry = answer(fault, timeout=0.2 if fault.kind in ("hang", "slow") else 30.0)
     assert said in entry.error
     assert "the last of 2 attempts" in entry.error
@@ -174,7 +174,7 @@ def test_a_consumer_that_stops_leaves_no_call_and_no_thread_behind():
         assert len(server.calls) < 12
 
 
-def test_a_source_that_fails_is_heard_and_leaves_nothing_hanging():
+def test_an_error_of_the_source_ends_the_stream():
     def source():
         yield request(0, (1,))
         raise OSError("disk gone")

@@ -76,7 +76,7 @@ def test_a_403_before_any_answer_is_about_the_key_and_stops_the_run():
         (307, {}, "base_url"),
     ],
 )
-def test_what_every_request_would_meet_stops_the_run_and_loses_no_answer(status, body, said, monkeypatch):
+def test_an_error_that_every_request_would_meet_stops_the_run_and_loses_no_answer(status, body, said, monkeypatch):
     monkeypatch.setenv("PLANTED", KEY)
     late = only(9, Fault("status", status, {"Location": "/v2"}, json.dumps(body).encode()))
     with ServedStandIn(late) as server:

@@ -246,7 +246,7 @@ def test_the_message_is_found_in_the_shapes_that_servers_use(body):
     assert str(status_error(400, {}, json.dumps(body).encode(), ENDPOINT)).endswith("with 400: why")
 
 
-def test_only_keys_that_are_long_enough_to_be_one_are_cut_out():
+def test_only_long_keys_are_cut_out_of_replies():
     assert endpoint("sk-planted-0123456789").scrub("a sk-planted-0123456789 b") == "a [key] b"
     assert endpoint("EMPTY").scrub("EMPTY cup") == "EMPTY cup"
     assert endpoint("").scrub("cup") == "cup"

@@ -23,7 +23,7 @@ def made(request, tmp_path_factory):
     return request.param, make_tiny_model(tmp_path_factory.mktemp("made") / "model", request.param)
 
 
-def test_the_auto_classes_load_it_and_no_parameter_is_all_zero_but_biases(made):
+def test_the_auto_classes_load_a_tiny_model_whose_weights_are_not_zero(made):
     """A weight of zeros cuts the images off (gemma3's projector starts so)."""
     architecture, folder = made
     model = transformers.AutoModelForImageTextToText.from_pretrained(folder)

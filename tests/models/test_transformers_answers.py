@@ -78,7 +78,7 @@ def test_special_tokens_without_a_role_are_no_text_of_an_answer(any_model):
     assert answer.text == "the cup and the jug" == "".join(token.token for token in answer.logprobs)
 
 
-def test_thoughts_between_special_tokens_of_another_model_are_none_of_the_answer(model):
+def test_thoughts_between_special_tokens_of_another_model_are_not_part_of_the_answer(model):
     tokenizer = deepcopy(model._engine.encoder.tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]", "[INST]"]})
     reader = AnswerReader.of(tokenizer, TAGS, model._engine.model.generation_config)
@@ -117,7 +117,7 @@ def test_stop_texts_end_the_answer_and_are_no_part_of_it(model):
     assert answers[1] == full[1]
 
 
-def test_a_prompt_that_ends_like_a_stop_text_stops_nothing(model):
+def test_a_stop_text_at_the_end_of_the_prompt_does_not_stop_the_answer(model):
     request = request_of(0, 1, "cup")
     [[full]] = model.generate([request], GREEDY)
     first = full.text[0]
@@ -160,7 +160,7 @@ def test_thinking_closes_when_its_budget_is_spent(thinker, monkeypatch):
         assert {completion.thinking_tokens for [completion] in answers} == {budget + len(closing) - 1}  # no line break
 
 
-def test_a_model_that_knows_no_thinking_refuses_a_budget_and_tags_that_are_given_are_believed(folders, model):
+def test_a_model_takes_a_thinking_budget_only_with_think_tags(folders, model):
     with pytest.raises(ModelError, match=r"thinking_budget is set, but neither .*Fix: "):
         model.generate([request_of(0, 1, "cup")], replace(GREEDY, thinking_budget=5))
     model = TransformersModel.load(str(folders["gemma3"]), think_tags=("[T]", "[/T]"))

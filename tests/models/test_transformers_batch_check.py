@@ -86,7 +86,7 @@ def test_one_prompt_at_a_time_is_not_checked(model, monkeypatch):
     assert model.batch_check is None
 
 
-def test_it_costs_a_few_short_answers_once(model, monkeypatch):
+def test_the_batch_check_generates_a_few_short_answers_once(model, monkeypatch):
     calls = []
     watch(monkeypatch, unchecked(model), lambda kwargs: calls.append(len(kwargs["input_ids"])))
     for _ in range(2):
@@ -110,7 +110,7 @@ def test_a_check_without_images_is_followed_by_one_with_images(model):
     assert model._engine.batch_check.has_images
 
 
-def test_a_near_tie_is_no_disagreement_and_what_follows_it_is_not_compared():
+def test_the_batch_check_stops_comparing_at_a_near_tie():
     same, tie, turned = (torch.tensor(row) for row in ([1.0, 0.0, -1.0], [2.0, 1.9999, 0.0], [1.9999, 2.0, 0.0]))
     alone, together = [(5, same), (0, tie), (7, same)], [(5, same), (1, turned), (7, -same)]
     assert 0 < largest_distance([alone], [together]) < 1e-3

@@ -165,7 +165,7 @@ def test_only_a_request_too_large_for_the_memory_fails(model, monkeypatch):
     assert "out of memory with 1 samples" in failure.error
 
 
-def test_other_generation_errors_cost_only_their_request_and_teach_nothing(model, monkeypatch):
+def test_another_generation_error_costs_only_its_request(model, monkeypatch):
     requests = mixed_requests()
     expected = alike(model.generate(requests, GREEDY))
     three_images = lambda _, kwargs: kwargs.get("pixel_values") is not None and len(kwargs["pixel_values"]) >= 3  # noqa: E731
@@ -176,7 +176,7 @@ def test_other_generation_errors_cost_only_their_request_and_teach_nothing(model
     assert model._engine.budget.tokens is None
 
 
-def test_scores_that_are_no_numbers_are_a_failure_of_their_request(model):
+def test_a_request_whose_scores_are_not_numbers_fails(model):
     """Half precision that overflows would otherwise answer with the first token of the vocabulary."""
     requests = mixed_requests()
     expected = alike(model.generate(requests, SAMPLED))
@@ -319,7 +319,7 @@ def test_a_stream_that_is_left_early_leaves_no_thread(model):
     assert threading.active_count() == before
 
 
-def test_requests_without_seeds_are_answered_with_nothing(model):
+def test_a_request_without_seeds_gets_no_completion(model):
     [answer] = model.stream([request_of(0, 1, "cup", seeds=())], GREEDY)
     assert (answer.completions, answer.seconds) == ([], 0.0)
 

@@ -37,12 +37,12 @@ class FakeMemory:
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, "many", None])
-def test_batch_sizes_that_are_none_are_refused(size):
+def test_impossible_batch_sizes_are_refused(size):
     with pytest.raises(ConfigError, match=r"batch_size is .* Fix: give --batch-size auto"):
         BatchBudget(size)
 
 
-def test_a_number_is_the_most_and_auto_starts_with_eight_where_nothing_is_measured():
+def test_a_batch_size_is_the_maximum_and_auto_starts_with_eight():
     assert (BatchBudget(3).prompts, BatchBudget("auto").prompts) == (3, 8)
     assert BatchBudget(3).take(waiting(9, 9, 9, 9)) == 3
     assert BatchBudget("auto").take(waiting(*[9] * 20)) == 8
@@ -95,7 +95,7 @@ def test_a_batch_that_fitted_before_a_smaller_one_failed_is_planned_again():
     assert budget.take(waiting(*[34] * 8)) == 2
 
 
-def test_a_single_sample_that_failed_teaches_nothing_about_batches():
+def test_a_failed_single_sample_does_not_shrink_batches():
     budget = BatchBudget(8)
     budget.record_out_of_memory(1, 9000)
     assert budget.take(waiting(*[100] * 8)) == 8
@@ -119,7 +119,7 @@ def test_a_batch_no_larger_than_the_last_that_fitted_is_tried(events, last):
 
 @given(st.lists(st.tuples(st.booleans(), sizes)), sizes)
 @pytest.mark.full
-def test_what_failed_last_is_not_planned_again(events, last):
+def test_a_batch_that_failed_last_is_not_planned_again(events, last):
     budget = BatchBudget(64)
     for fitted, size in events:
         (budget.record_fit if fitted else budget.record_out_of_memory)(*size)

@@ -175,7 +175,7 @@ def test_weights_in_shards_equal_weights_in_one_file(copy, loaded):
         ({"revision": "main"}, "a folder has no revisions"),
     ],
 )
-def test_what_this_machine_or_checkpoint_lacks_is_named(folders, monkeypatch, settings, said):
+def test_an_error_names_the_missing_part_of_the_machine_or_checkpoint(folders, monkeypatch, settings, said):
     monkeypatch.setattr(errors, "find_spec", lambda _: object())
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ModelError, match=said):

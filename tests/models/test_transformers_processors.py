@@ -45,7 +45,7 @@ def test_images_need_no_torchvision(zoo, model_type, image_processor):
 
 @without_torchvision
 @pytest.mark.parametrize("model_type", ["llama4", "lfm2_vl", "kimi_k25", "instructblipvideo"])
-def test_families_that_cannot_do_without_torchvision_name_the_extra(zoo, model_type):
+def test_families_that_need_torchvision_name_the_extra(zoo, model_type):
     with pytest.raises(ModelError, match=rf"{model_type}: its processor needs torchvision.*\[video\]"):
         TransformersModel.load(zoo(model_type))
 

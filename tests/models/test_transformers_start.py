@@ -175,7 +175,7 @@ def test_got_ocr_takes_images_in_one_list(zoo):
         assert answer.input_tokens > 256 * len(request.images)
 
 
-def test_a_special_token_without_meaning_is_no_text_of_an_answer(zoo):
+def test_special_tokens_without_meaning_are_hidden_in_answers(zoo):
     """Of a tokenizer that has an unknown token, and no think tags: `<unk>` would be kept in their place."""
     engine = TransformersModel.load(zoo("qwen2_vl"))._engine
     assert engine.encoder.tokenizer.unk_token_id in engine.reader.hidden_ids

@@ -116,7 +116,7 @@ def test_uneven_frames_before_a_processor_of_one_rate_are_reported_once(taker, c
     assert "0.278 a second" in message
 
 
-def test_a_processor_whose_rate_is_no_metadata_is_given_the_example_s_own(taker):
+def test_a_processor_without_metadata_gets_the_rate_of_the_example(taker):
     taker.model_input_names = ["pixel_values_videos", "video_second_per_grid"]
     encoder = encoder_of(taker)
     encoder.encode(clip(EVEN))
@@ -126,7 +126,7 @@ def test_a_processor_whose_rate_is_no_metadata_is_given_the_example_s_own(taker)
         encoder.encode(clip(UNEVEN, *parts))
 
 
-def test_ablations_keep_times_with_their_frames_but_for_those_that_hide_the_order():
+def test_ablations_keep_the_times_of_frames_unless_they_hide_the_order():
     assert first_frame(clip(UNEVEN)).times == UNEVEN.of_images([0])
     assert text_only(clip(UNEVEN)).times == UNEVEN.of_images([])
     shuffled = shuffled_frames(clip(UNEVEN))
@@ -136,7 +136,7 @@ def test_ablations_keep_times_with_their_frames_but_for_those_that_hide_the_orde
     assert video.times == UNEVEN
 
 
-def test_the_identity_says_whose_times_are_told_and_nothing_where_frames_are_images():
+def test_the_identity_has_the_source_of_times_only_for_videos():
     assert video_settings("images", None) == {}
     own = video_settings("video", None)
     assert own == {"frames_as": "video", "video_times": "own"}
@@ -147,7 +147,7 @@ def test_the_identity_says_whose_times_are_told_and_nothing_where_frames_are_ima
     assert before not in (own, given)
 
 
-def test_which_models_are_asked_with_the_times_of_an_example():
+def test_only_models_that_take_videos_without_a_given_rate_get_the_times_of_an_example():
     with ServedStandIn() as server:
         assert not tells_own_times(load(server).identity)
         assert "frames_as" not in load(server).identity.settings
@@ -251,7 +251,7 @@ def test_stored_jpegs_go_into_a_video_as_they_are():
     assert all(file.startswith(b"\xff\xd8\xff") for file in sent)
 
 
-def test_a_call_keeps_what_else_is_said_of_media():
+def test_a_call_keeps_other_media_settings():
     extra = {"media_io_kwargs": {"image": {"mode": "RGB"}}}
     _, [call] = ask(no_fault, [clip(EVEN)], GREEDY, frames_as="video", extra_body=extra)
     assert call.body["media_io_kwargs"]["image"] == {"mode": "RGB"}
@@ -284,7 +284,7 @@ def test_frames_of_a_video_are_no_png():
         "Invalid value: 'video_url'. Supported values are: 'text' and 'image_url'.",
     ],
 )
-def test_a_server_that_takes_no_video_is_refused_with_what_to_do(message):
+def test_a_server_without_videos_gets_a_message_with_remedies(message):
     fault = Fault("status", 400, body=json.dumps({"error": {"message": message}}).encode())
     [[answer]], _ = ask(lambda call: fault, [clip(EVEN)], GREEDY, frames_as="video")
     assert message in answer.error

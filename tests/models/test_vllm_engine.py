@@ -133,7 +133,7 @@ def test_a_refused_prompt_costs_only_itself(make):
     assert ask(make(), ["what?", "refused", "what?"]) == {0: "ok", 1: "ValueError: too long\nfor this model", 2: "ok"}
 
 
-def test_what_fails_at_the_start_says_why(make):
+def test_an_engine_that_does_not_start_reports_the_reason(make):
     with pytest.raises(ModelError, match=r"status 1: ValueError: no such kind \(before it: RuntimeError: the f"):
         make(STANDIN_FAILS="no such kind").start()
     with pytest.raises(ModelError, match=r"engine_python .*nowhere: No such file.*Fix"):

@@ -267,6 +267,6 @@ def test_reasoning_is_refused_for_a_template_without_its_switch_and_for_a_model_
 
 
 @pytest.mark.parametrize("arguments", ['{"model": "other"}', {"hf_token": "hf_" + "a" * 20}, "[1]"])
-def test_arguments_that_are_not_free_are_refused(arguments):
+def test_reserved_engine_arguments_are_refused(arguments):
     with pytest.raises(ConfigError, match="engine_args"):
         check_settings(RunConfig, {"data": "d", "out": "o", "model": "m", "engine_args": arguments})

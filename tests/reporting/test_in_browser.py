@@ -151,7 +151,7 @@ def test_a_task_has_metrics_failures_and_one_breakdown_and_metrics_lead_to_sampl
     shown(page, 8)
 
 
-def test_where_one_model_is_better_than_another_is_three_clicks_away(page: Page) -> None:
+def test_three_clicks_lead_to_the_examples_on_which_one_model_is_better(page: Page) -> None:
     page.locator(".board a.task").click()
     page.locator("section", has_text="Each model and the next").locator("tbody tr").first.locator("a").first.click()
     expect(page.locator("#by-better")).to_have_value("good")

@@ -91,7 +91,7 @@ def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[
     assert sum(map(len, samples.repetitions)) == len(runs[0].samples) - lost
 
 
-def test_a_benchmark_that_cannot_make_its_tables_costs_no_report(runs: list[ScoredRun]) -> None:
+def test_a_report_lists_the_tables_that_a_benchmark_cannot_make(runs: list[ScoredRun]) -> None:
     def fails(models: object) -> list[Table]:
         raise DataError("no run of the second task. Fix: run it")
 

@@ -122,7 +122,7 @@ def of(examples: int, **means: float) -> dict[str, Breakdown]:
     return {name: Breakdown(examples=examples, metric=metric) for name, metric in metrics.items()}
 
 
-def test_the_head_of_a_report_says_what_its_metrics_are_of(tmp_path: Path) -> None:
+def test_the_head_of_a_report_has_the_origin_of_its_metrics(tmp_path: Path) -> None:
     for name, days in (("a", ("2026-01-02", "2026-01-05")), ("b", ("2026-01-03",))):
         (tmp_path / name).mkdir()
         lines = [f'{{"seconds": {{}}, "ended": "{day}T10:00:00+00:00"}}' for day in days]

@@ -53,7 +53,7 @@ def with_spreads(run: ScoredRun, *spreads: tuple[float, float, float, float] | N
     return replace(run, results=run.results.model_copy(update={"details": details}))
 
 
-def test_where_all_scores_are_equal_every_place_with_the_metric_explains_the_effect_of_the_order() -> None:
+def test_every_place_with_the_metric_explains_the_effect_of_the_order_of_equal_scores() -> None:
     examples = MadeExamples(6)
     ranked = with_spreads(made_run(examples, name="ranked"), None, None)
     partly = with_spreads(made_run(examples, name="partly"), (0.3, 0.4, 0.2, 0.5), None)
@@ -132,9 +132,7 @@ def test_propagation_has_a_row_for_each_pair_and_rank_agreement_no_diagonal() ->
     assert metric_cell(MetricValue(mean=0.5, std=None, repetitions=[0.5])).notes == ()
 
 
-def test_a_graph_of_errors_that_tells_nothing_is_not_drawn_and_said_to_be_left_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_empty_graph_of_errors_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     ratios = {"telling": 9.0, "always wrong": None}
 
     def made(runs: Sequence[ScoredRun], *, label: str) -> PropagationGraph:
@@ -162,7 +160,7 @@ def test_failures_are_in_the_order_of_the_vocabulary_and_lead_to_their_samples()
     assert diagnosis.failures_table([failed("a", [])]) is None
 
 
-def test_neighbours_are_compared_and_what_cannot_be_is_named() -> None:
+def test_each_model_is_compared_with_the_next_or_left_out_with_the_reason() -> None:
     examples = MadeExamples(10)
     good = made_run(examples, name="good", statuses=[Status.OK], answer="apple, pear")
     bad = made_run(examples, name="bad", statuses=[Status.OK], answer="plum", folder="b")
@@ -217,7 +215,7 @@ def test_models_are_ordered_by_score_and_people_and_baselines_are_below_them_unr
     assert section.answers[0].text == "strong"
 
 
-def test_a_gap_is_told_with_the_next_model_and_how_sure_it_is() -> None:
+def test_a_gap_names_the_next_model_and_its_p_value() -> None:
     (board,) = report(answering("strong", "apple, pear"), answering("weak", "kiwi"), answering("as weak", "fig")).boards
     strong, weak, last = (row[1] for row in board.table.rows)
     assert strong.gap is not None
@@ -283,7 +281,7 @@ def of(examples: int, **means: float) -> dict[str, Breakdown]:
     return {name: Breakdown(examples=examples, metric=metric) for name, metric in metrics.items()}
 
 
-def test_what_separates_models_is_weighed_by_examples_and_leaves_single_ones_out() -> None:
+def test_the_separation_of_models_weighs_groups_by_examples_and_omits_single_ones() -> None:
     values = {"x": of(3, a=0.5, b=0.5), "y": of(9, a=0.9, b=0.5), "z": of(1, a=1.0, b=0.0)}
     assert abs(separation(values, ["a", "b"]) - 9 * 0.4 / 12) < 1e-12
     assert abs(separation(values, ["a"]) - 0.4) < 1e-12

@@ -154,7 +154,7 @@ def test_right_formats_raise_no_warning_in_200_random_runs(answer: Answer) -> No
             assert max(fit.without_area, fit.outside) <= fit.boxes / 2, (seed, fit)
 
 
-def test_boxes_without_area_or_out_of_the_frame_are_counted_where_no_format_fits() -> None:
+def test_if_no_box_format_fits_empty_and_outside_boxes_are_counted() -> None:
     def inverted(rng: random.Random, true: Sequence[Xyxy], width: int, height: int) -> Sequence[Xyxy]:
         return [(box[2], box[3], box[0], box[1]) for box in true]
 
@@ -170,7 +170,7 @@ def test_boxes_without_area_or_out_of_the_frame_are_counted_where_no_format_fits
     assert outside.outside == outside.boxes
 
 
-def test_of_few_answers_and_of_tasks_without_boxes_nothing_is_said() -> None:
+def test_few_answers_and_tasks_without_boxes_have_no_box_fit() -> None:
     assert fit_of(0, PIXELS, GRID, exact, count=FEWEST_BOXES - 1) is None
     example, _ = example_of(random.Random(0), 0, (640, 480))
     plain = replace(example, inputs={"question": "Which?"})

@@ -33,7 +33,7 @@ def with_column(folder: Path, name: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"limit": 5}, {"split": "test"}])
-def test_a_folder_and_the_same_without_a_manifest_have_the_same_examples_and_pictures(
+def test_a_folder_without_its_manifest_has_the_same_examples_and_pictures(
     copied: Path, settings: dict[str, object]
 ) -> None:
     ours = opened(copied, **settings)
@@ -145,7 +145,7 @@ def test_a_column_of_another_kind_is_refused_in_words(copied: Path, column: str,
 
 
 @pytest.mark.parametrize("value", [None, 1, "x", [b"x"], {"bytes": b"x"}, [{"path": "x"}], [{"bytes": 5}], [None], []])
-def test_a_picture_that_is_none_costs_its_example(copied: Path, value: object) -> None:
+def test_a_missing_picture_costs_its_example(copied: Path, value: object) -> None:
     with_column(copied, "images", value)
     examples = opened(copied)
     with pytest.raises(DataError, match="a picture is missing"):
@@ -160,7 +160,7 @@ def test_a_picture_that_is_none_costs_its_example(copied: Path, value: object) -
         {"video": "v0/video.mp4", "indices": [0], "backend": "decord"},
     ],
 )
-def test_frames_that_name_no_frames_cost_their_example(
+def test_bad_references_to_frames_cost_their_example(
     linked_dataset: Path, small_release: Path, tmp_path: Path, frames: object
 ) -> None:
     copied = Path(shutil.copytree(linked_dataset, tmp_path / "copied"))

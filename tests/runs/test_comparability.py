@@ -104,7 +104,7 @@ def named(**about: Any) -> str:
     return leaderboard_name(made.comparability)
 
 
-def test_a_leaderboard_is_named_after_what_sets_it_apart() -> None:
+def test_a_leaderboard_has_its_special_settings_in_its_name() -> None:
     assert named() == "relations"
     assert named(options={"matcher": "exact"}) == "relations_matcher-exact"
     assert named(options={"threshold": 0.5}, limit=20, split="test") == "relations_test_threshold-0-5_first-20"

@@ -157,7 +157,7 @@ SECRET = "sk-not-to-be-seen"
         {"api_key_env": [SECRET]},
     ],
 )
-def test_no_error_shows_what_may_be_a_secret(setting: dict[str, object]) -> None:
+def test_errors_never_show_a_possible_secret(setting: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="Fix") as error:
         check_settings(RunConfig, NEEDED | setting)
     whole = "".join(traceback.format_exception(error.value))

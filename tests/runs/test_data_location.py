@@ -98,7 +98,7 @@ def test_other_examples_in_the_old_place_are_passed_over_for_the_right_ones(data
         score(tmp_path / "runs/one")
 
 
-def test_data_that_are_nowhere_are_asked_for_by_flag(project: Path) -> None:
+def test_for_missing_data_the_error_names_the_flag(project: Path) -> None:
     shutil.move(project / "data", project / "gone")
     with pytest.raises(DataError, match=r"neither at \.\./\.\./data/coffee nor beside.*Fix: .*--data"):
         score(project / "runs/one")
@@ -110,7 +110,7 @@ def test_a_wrong_data_argument_does_not_fall_back_to_the_recorded_path(project: 
         score(project / "runs/one", data=project / "nothing")
 
 
-def test_where_runs_and_data_lie_is_no_difference_between_runs(project: Path) -> None:
+def test_the_locations_of_runs_and_data_are_not_a_difference(project: Path) -> None:
     run(project / "data/coffee", project / "further/down/two", task="relations", model="oracle", repetitions=1, limit=3)
     assert diff(project / "runs/one", project / "further/down/two").is_same
 
@@ -182,7 +182,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_name_or_a_folder_that_a_run_folder_gives_is_neither_fetched_nor_searched(
+def test_a_data_location_in_a_run_folder_is_never_fetched_or_searched(
     place: str, strange: Path, hub: HubStandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say(strange, path=place, absolute_path=place)

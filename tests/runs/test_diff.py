@@ -96,7 +96,7 @@ def test_absent_settings_and_values_of_other_types_differ(tmp_path: Path) -> Non
         ({"seconds": 9.0, "rank": 3, "batch_size": 7}, {}),
     ],
 )
-def test_a_sample_that_differs_is_counted_by_what_differs(
+def test_differing_samples_are_counted_by_kind_of_difference(
     tmp_path: Path, values: dict[str, Any], kinds: dict[str, int]
 ) -> None:
     a, b = make(tmp_path / "a"), make(tmp_path / "b", changed(5, **values))
@@ -183,7 +183,7 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
         diff(make(tmp_path / "a"), tmp_path / "empty")
 
 
-def test_what_models_wrote_reaches_no_terminal_as_a_command(tmp_path: Path) -> None:
+def test_texts_of_models_cannot_control_the_terminal(tmp_path: Path) -> None:
     hostile = "\x1b[2J\x9b31m\r\n\u202e\ud800 grün 机器"
     a = make(tmp_path / "a", [sample("\x1b]0;id\x07", text=hostile.replace("\ud800", "?"))])
     text = as_text(diff(a, make(tmp_path / "b", [sample("\x1b]0;id\x07")])))

@@ -68,7 +68,7 @@ def test_a_damaged_line_costs_only_its_sample_and_is_named(
 
 
 @pytest.mark.parametrize("text", [b'"\xff"', b"12", b'["x"]', b'"\x00"', b'"B"', b'"AA"', b'""', b"null"])
-def test_a_sample_whose_text_is_damaged_is_neither_finished_nor_read(tmp_path: Path, text: bytes) -> None:
+def test_a_sample_with_a_damaged_text_is_not_finished(tmp_path: Path, text: bytes) -> None:
     write(tmp_path / "samples.jsonl", record("a", text="A"), record("b"))
     path = tmp_path / "samples.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"A"', text, 1))
@@ -147,7 +147,7 @@ def test_a_damaged_end_of_a_line_does_not_cost_the_record_after_it(tmp_path: Pat
     assert path.read_bytes() == b"".join(others)
 
 
-def test_a_first_line_damaged_twice_is_not_taken_for_one_of_another_log(tmp_path: Path) -> None:
+def test_a_first_line_damaged_twice_does_not_hide_the_other_lines(tmp_path: Path) -> None:
     first, other = write_lines(tmp_path / "samples.jsonl", [record("a"), record("b")])
     damaged = first.replace(b'"log"', b'"lag"').replace(b'"checksum"', b'"checksun"')
     (tmp_path / "samples.jsonl").write_bytes(damaged + other)
@@ -271,7 +271,7 @@ def look(folder: str, go_on: object, answers: object) -> None:
 
 
 @pytest.mark.full
-def test_readers_block_neither_writers_nor_other_readers(tmp_path: Path) -> None:
+def test_readers_do_not_block_writers_or_other_readers(tmp_path: Path) -> None:
     write(tmp_path / "samples-0.jsonl")
     write(tmp_path / "samples-1.jsonl")
     answers, go_on = PROCESSES.Queue(), PROCESSES.Event()
@@ -293,7 +293,7 @@ def test_readers_block_neither_writers_nor_other_readers(tmp_path: Path) -> None
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 @pytest.mark.full
-def test_the_lock_of_a_killed_writer_is_free_though_its_child_lives(tmp_path: Path) -> None:
+def test_the_lock_of_a_killed_writer_is_free_while_its_child_lives(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     reading, writing = os.pipe()
     owner = os.fork()

@@ -184,7 +184,7 @@ def test_planned_frames_on_the_way_are_decoded_in_one_go(root: Path, monkeypatch
     assert batches == [[2, 5, 23], [24, 30]]
 
 
-def test_frames_on_the_way_keep_within_their_share_of_the_memory(root: Path) -> None:
+def test_frames_decoded_ahead_keep_to_their_share_of_the_memory(root: Path) -> None:
     for max_bytes, expected in ((8 * FRAME_BYTES, 2), (10**9, 1 + media.MAX_ON_THE_WAY), (0, 1)):
         store = FrameStore(max_bytes=max_bytes)
         store.plan(refs("b", list(range(50))))

@@ -52,7 +52,7 @@ def test_the_cache_keeps_the_entries_of_a_naive_least_recently_used_cache(
         assert cache.made_count == reference.made
 
 
-def test_threads_that_want_the_same_at_once_make_it_once() -> None:
+def test_threads_that_need_the_same_value_at_the_same_time_make_it_once() -> None:
     cache: SharedCache[int, bytes] = SharedCache(0, len)  # nothing is kept: only the joining counts
     all_here, made, joined = threading.Barrier(4), [], threading.Semaphore(0)
 
@@ -99,7 +99,7 @@ def test_two_threads_that_each_make_the_others_entry_both_get_it() -> None:
         assert all(future.result(10) == {1: bytes(1), 2: bytes(2)} for future in futures)
 
 
-def test_a_failure_is_the_makers_own_and_others_try_again() -> None:
+def test_a_failure_reaches_only_the_thread_that_made_the_value_and_the_others_try_again() -> None:
     cache: SharedCache[int, bytes] = SharedCache(100, len)
     making, joined = threading.Event(), threading.Event()
 
@@ -135,7 +135,7 @@ def test_candidates_are_made_on_the_way_and_those_at_hand_are_not() -> None:
     assert seen == [([1], [8, 9])]
 
 
-def test_candidates_are_not_asked_for_where_all_is_at_hand() -> None:
+def test_candidates_are_not_requested_if_all_values_are_cached() -> None:
     cache: SharedCache[int, bytes] = SharedCache(100, len)
     cache.get([1], make)
     cache.get([1], make, candidates=lambda mine: pytest.fail("nothing is made"))

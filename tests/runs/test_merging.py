@@ -180,7 +180,9 @@ STEP = {"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_STEP_ID": "0"}
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8"}, Shard(0, 1)),  # a batch script that starts no step does it all
     ],
 )
-def test_the_launcher_else_srun_says_which_process_this_is(environment: dict[str, str], shard: Shard) -> None:
+def test_the_number_of_this_process_comes_from_the_launcher_or_from_srun(
+    environment: dict[str, str], shard: Shard
+) -> None:
     assert Shard.from_environment(environment) == shard
 
 

@@ -40,7 +40,7 @@ def names(data: Path, **settings: object) -> list[str]:
     return [f"{opened.task.benchmark}/{opened.task.name}" for opened in open_tasks(config)]
 
 
-def test_a_folder_says_whose_it_is_and_without_the_default_task_all_are_asked(vista: Path, dataset: Path) -> None:
+def test_a_folder_names_its_benchmark_and_all_its_tasks_are_asked_by_default(vista: Path, dataset: Path) -> None:
     assert names(vista, task=("minecraft",)) == ["vista/minecraft"]
     assert names(vista) == names(vista, benchmark="vista") == ["vista/all"]
     assert names(dataset, task=("barista/relations",)) == ["barista/relations"], "named with its benchmark"
@@ -60,7 +60,7 @@ def test_the_message_about_a_misspelt_task_names_the_right_one() -> None:
         task_class("tea", "relations")
 
 
-def test_a_model_that_is_nearly_one_of_ours_or_a_file_is_not_looked_for_on_the_hub(tmp_path: Path) -> None:
+def test_misspelled_models_and_files_are_not_searched_on_the_hub(tmp_path: Path) -> None:
     answers = tmp_path / "answers.jsonl"
     answers.write_text("{}")
     for name, message in (
@@ -86,7 +86,7 @@ def prompts(tmp_path: Path):
     return write
 
 
-def test_a_place_that_nothing_fills_is_refused(dataset: Path, prompts) -> None:
+def test_a_prompt_with_an_unknown_place_is_refused(dataset: Path, prompts) -> None:
     user = get_task("barista", "relations").prompts.user
     with pytest.raises(ConfigError, match=r"place \{colour\}, which no value fills. Fix: use only \{"):
         names(dataset, prompts=prompts(user + " In {colour}."))
@@ -183,7 +183,7 @@ def others_of_first(data: Path, root: Path | None = None) -> set[str]:
     return {example.video_id for example in _OtherVideos([(TASK, examples)]).of(TASK, asked)}
 
 
-def test_a_video_under_another_id_is_no_other_video_unless_it_is_missing_which_is_warned_of(
+def test_copies_of_a_video_are_recognised_under_another_id(
     release: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     built = build(release, tmp_path / "data", configs=["relations"], sampling={"frame_step": 20}, cache=False).folder

@@ -92,7 +92,7 @@ def test_waiting_results_of_one_size_keep_exactly_within_the_bytes(
 
 @SETTINGS
 @given(st.lists(st.integers(0, 60), max_size=50), st.integers(1, 100), st.integers(1, 4), st.integers(1, 30))
-def test_growing_results_exceed_the_bound_only_by_the_results_being_made(
+def test_growing_results_exceed_the_bound_only_by_the_results_in_progress(
     sizes: list[int], max_bytes: int, workers: int, max_items: int
 ) -> None:
     meter = Meter()
@@ -183,9 +183,7 @@ def stop_by_forgetting(ready: Iterator[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("stop", [stop_by_closing, stop_by_raising, stop_by_forgetting])
 @pytest.mark.parametrize("max_bytes", [1, 10_000])
-def test_no_thread_is_left_and_nothing_more_is_begun_when_the_consumer_stops(
-    stop: Callable[[Iterator[tuple[int, int]]], None], max_bytes: int
-) -> None:
+def test_threads_end_when_the_consumer_stops(stop: Callable[[Iterator[tuple[int, int]]], None], max_bytes: int) -> None:
     begun: list[int] = []
 
     def prepare(item: int) -> int:

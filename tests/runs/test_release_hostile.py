@@ -66,7 +66,7 @@ def test_questions_that_share_an_id_are_refused_when_the_set_is_built(release: P
 
 
 @pytest.mark.parametrize("video", ["../clip.mp4", "/etc/passwd", "videos//clip_0.mp4", "videos", "", "videos/\x00"])
-def test_a_video_that_leads_elsewhere_costs_only_its_question(release: Path, tmp_path: Path, video: str) -> None:
+def test_a_video_outside_the_release_costs_only_its_question(release: Path, tmp_path: Path, video: str) -> None:
     assert _plan(release, tmp_path / "words", QUESTION, {**QUESTION, "id": 1, "video": video}) == {"test": 1}
 
 
@@ -108,7 +108,7 @@ def test_no_byte_depends_on_the_number_of_processes(release: Path, tmp_path: Pat
     assert contents[0] == contents[1]
 
 
-def test_a_wording_that_lacks_a_later_question_costs_no_answer(
+def test_a_wording_without_a_later_question_is_refused_before_any_answer(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "choose.yaml").write_text("version: 1\nsystem: a\nuser: b\n")

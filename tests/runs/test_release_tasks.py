@@ -139,7 +139,7 @@ def test_a_run_killed_between_steps_continues_where_it_was(ask: Ask, tmp_path: P
     assert not model.asked
 
 
-def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_it(ask: Ask, tmp_path: Path) -> None:
+def test_a_damaged_step_and_all_later_steps_are_asked_again(ask: Ask, tmp_path: Path) -> None:
     ask(Talker(), tmp_path)
     (tmp_path / "samples.jsonl").unlink()
     steps = tmp_path / "steps.jsonl"

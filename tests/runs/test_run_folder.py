@@ -143,7 +143,7 @@ def test_a_file_that_is_no_description_is_refused(folder: Path, content: bytes) 
         score(folder)
 
 
-def test_settings_that_are_nested_without_end_are_refused(folder: Path) -> None:
+def test_deeply_nested_settings_are_refused(folder: Path) -> None:
     deep = '{"a":' * 400 + "1" + "}" * 400
     text = json.dumps(described(folder)).replace('"settings": {}', f'"settings": {{"x": {deep}}}')
     (folder / "run.json").write_text(text)
@@ -184,7 +184,7 @@ def test_impossible_seconds_are_skipped(folder: Path, seconds: str, caplog: pyte
     assert "line 1 is not a session" in caplog.text
 
 
-def test_a_run_of_no_time_at_all_has_no_rate(folder: Path) -> None:
+def test_a_run_that_took_almost_no_time_has_no_rate(folder: Path) -> None:
     (folder / "sessions.jsonl").write_text('{"seconds": {"generate": 5e-324}}\n')
     assert score(folder).results.timing.samples_per_second is None
 

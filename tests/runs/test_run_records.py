@@ -184,7 +184,7 @@ def test_questions_are_written_once_and_another_order_writes_the_same_silently(t
     assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
 
 
-def test_media_that_became_readable_are_added_and_those_that_went_away_are_remembered(tmp_path: Path) -> None:
+def test_fingerprints_of_media_are_added_later_and_kept(tmp_path: Path) -> None:
     claim(tmp_path, a="1", b=None)
     assert read_inputs(tmp_path) == {"a": "1", "b": "x"}
     assert [claimed.fingerprint for claimed in claim(tmp_path, a=None, b="2")] == ["1", "2"]
@@ -227,9 +227,7 @@ def test_a_file_that_is_too_large_is_not_read_but_written_again_with_a_warning(
     assert "is larger than 10 bytes. It is written again" in caplog.text
 
 
-def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken_for_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_overwritten_fingerprint_is_reported_as_damage(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     claim(tmp_path, a="1", b="2")
     path = tmp_path / INPUTS_FILE
     path.write_bytes(path.read_bytes().replace(b'"fingerprint":"2"', b'"fingerprint":"3"'))

@@ -88,7 +88,7 @@ def test_a_dry_run_estimates_tokens_and_cost_and_sends_nothing(dataset: Path, tm
     assert blind.input_tokens < estimated.input_tokens
 
 
-def test_refusals_count_odd_answers_are_told_and_none_of_them_is_asked_again(dataset: Path, tmp_path: Path) -> None:
+def test_refusals_and_odd_replies_are_counted_and_not_asked_again(dataset: Path, tmp_path: Path) -> None:
     def of_its_turn(call: Call) -> Fault | None:
         return odd_replies[int(call.digest, 16) % len(odd_replies)]
 

@@ -287,7 +287,7 @@ def test_a_sample_without_statistics_costs_no_other(
     assert f"statistics raised IndexError: list index out of range for {name}" in str(faulty.record.error)
 
 
-def test_statistics_that_raise_for_the_set_refuse_that_task_by_name_and_no_other(
+def test_a_task_whose_statistics_raise_is_not_scored_and_the_others_are(
     two_tasks: Path, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     break_method(monkeypatch, Relations, "statistics", lambda samples: len(samples) > 1)

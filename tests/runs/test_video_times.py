@@ -132,7 +132,7 @@ def test_another_rate_of_the_same_frames_is_another_question(
 
 
 @pytest.mark.full
-def test_times_that_a_prompt_names_are_those_that_the_processor_is_told(
+def test_the_prompt_and_the_processor_have_the_same_times(
     generated: Callable[[str], Path], watched: Watched, tmp_path: Path
 ) -> None:
     data = build(
@@ -182,7 +182,7 @@ def words(tmp_path: Path, registered: None) -> Path:
 
 
 @pytest.mark.parametrize("frames", ["frozen", "linked"])
-def test_where_an_example_is_silent_its_media_say_when_its_frames_were_filmed(
+def test_frame_times_come_from_the_media_if_the_example_has_none(
     words: Path, watched: Watched, tmp_path: Path, frames: str
 ) -> None:
     data = build(words, tmp_path / "words", benchmark="words", sampling={"frames": 4}, frames=frames, cache=False)

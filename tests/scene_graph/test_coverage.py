@@ -45,7 +45,7 @@ def test_spans_are_complete_where_ranges_cover_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [[], "all", {"frames": "all"}, {"layers": {"relations": []}}, {"frame": []}])
-def test_what_cannot_be_read_makes_nothing_complete(tmp_path: Path, wrong: Any) -> None:
+def test_an_unreadable_coverage_declares_no_layer_complete(tmp_path: Path, wrong: Any) -> None:
     video = graph(tmp_path, wrong)
     assert video.coverage.is_partial
     assert not video.coverage.covers_layer("relations", 0, 1)
@@ -53,7 +53,7 @@ def test_what_cannot_be_read_makes_nothing_complete(tmp_path: Path, wrong: Any) 
     assert (error.key, error.file) == ("coverage", "v1/coco_annotation.json")
 
 
-def test_tasks_ask_nothing_whose_answer_the_source_leaves_open(tmp_path: Path) -> None:
+def test_tasks_ask_only_questions_that_the_annotations_answer(tmp_path: Path) -> None:
     content = document()
     content["coverage"] = {
         "frames": [span(0, 40)],

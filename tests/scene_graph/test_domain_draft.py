@@ -62,7 +62,7 @@ def test_contacts_and_participles_equal_the_finished_file(drafted: Domain) -> No
     assert {verb: doing[verb] for verb in participles} == participles
 
 
-def test_values_that_exclude_each_other_are_never_had_at_once(small_kitchen: Path, drafted: Domain) -> None:
+def test_an_object_never_has_two_exclusive_values_at_the_same_time(small_kitchen: Path, drafted: Domain) -> None:
     assert drafted.relation_of("state", "open", "close") == "exclusive"
     assert drafted.relation_of("state", "empty", "full") == "exclusive"
     for video in SceneGraph(small_kitchen):

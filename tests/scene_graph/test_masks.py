@@ -124,7 +124,7 @@ code_texts = st.text(st.characters(min_codepoint=48, max_codepoint=111), min_siz
 
 @settings(max_examples=150)
 @given(st.lists(code_texts, min_size=1, max_size=5), st.integers(1, 2**28))
-def test_arrays_pass_nothing_that_reading_run_by_run_does_not(texts: list[str], pixels: int) -> None:
+def test_the_quick_check_accepts_no_mask_that_the_slow_check_refuses(texts: list[str], pixels: int) -> None:
     data, lengths = "".join(texts).encode(), np.array([len(text) for text in texts])
     are_sound = masks_module._are_surely_sound(data, lengths, pixels)
     assert not [
@@ -134,7 +134,7 @@ def test_arrays_pass_nothing_that_reading_run_by_run_does_not(texts: list[str], 
 
 @settings(max_examples=100)
 @given(st.lists(st.lists(st.integers(0, 2**20), min_size=1, max_size=12), min_size=1, max_size=8))
-def test_arrays_pass_all_that_is_right(runs: list[list[int]]) -> None:
+def test_the_quick_check_accepts_all_sound_masks(runs: list[list[int]]) -> None:
     """Any runs of one sum, also those that pycocotools would not write: zeros anywhere."""
     pixels = max(map(sum, runs)) + 1
     texts = [as_counts([*item, pixels - sum(item)]) for item in runs]

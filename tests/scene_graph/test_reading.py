@@ -158,7 +158,7 @@ BAD_BYTES = {
 
 
 @pytest.mark.parametrize(("content", "key"), BAD_BYTES.values(), ids=BAD_BYTES)
-def test_bytes_that_no_writer_of_ours_makes_cost_their_record(tmp_path: Path, content: bytes, key: str) -> None:
+def test_mask_bytes_in_a_foreign_form_cost_their_record(tmp_path: Path, content: bytes, key: str) -> None:
     graph = read(tmp_path, content)
     assert [(p.severity, p.key) for p in graph.problems] == [("error", key)]
     assert len(graph.instances()) + len(graph.steps()) == 170

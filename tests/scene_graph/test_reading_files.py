@@ -35,7 +35,7 @@ def test_a_bad_file_costs_its_video_and_no_other(tmp_path: Path, content: bytes,
 
 
 @pytest.mark.parametrize("frames", [10**12, 10**30, 0, -1])
-def test_an_impossible_number_of_frames_costs_the_video_and_no_memory(tmp_path: Path, frames: int) -> None:
+def test_an_impossible_number_of_frames_makes_the_video_unreadable(tmp_path: Path, frames: int) -> None:
     content = document()
     content["video_metadata"][0]["frame_count"] = frames
     write_release(tmp_path, "v1", content, video=False)

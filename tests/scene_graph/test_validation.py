@@ -168,7 +168,7 @@ def test_one_damaged_mask_among_healthy_ones_is_found_where_it_is(tmp_path: Path
     assert f"annotations[{damaged}].segmentation: mask counts" in texts[0]
 
 
-def test_every_frame_is_decoded_where_that_is_asked_for(small_release: Path, tmp_path: Path) -> None:
+def test_validation_decodes_every_frame_on_request(small_release: Path, tmp_path: Path) -> None:
     root = tmp_path / "release"
     shutil.copytree(small_release, root)
     path = sorted(root.glob("*/video.mp4"))[0]

@@ -117,7 +117,7 @@ def test_all_pairs_of_all_tasks_are_corrected_together(runs_of: Callable[..., li
     assert [c.p_adjusted for c in comparisons] == adjust_p_values([c.p_value for c in comparisons])
 
 
-def test_only_what_both_finished_is_compared_and_counted(scored: Runs) -> None:
+def test_only_samples_that_both_runs_finished_are_compared(scored: Runs) -> None:
     whole = scored["weak", "activity"]
     lost = whole.samples[0]
     record = msgspec.structs.replace(lost.record, status=Status.INFRA_ERROR)
@@ -204,7 +204,7 @@ def test_holm_never_lowers_a_p_value_and_keeps_their_order(p_values: list[float]
     assert_allclose(min(adjusted), min(1.0, len(p_values) * min(p_values)))
 
 
-def test_with_many_videos_swaps_are_drawn_and_the_data_as_they_are_come_first() -> None:
+def test_with_many_videos_swaps_are_drawn_and_the_first_row_is_the_unswapped_data() -> None:
     resampled = sampled_swaps(40, 500, 1)
     assert resampled.shape == (501, 40)
     assert not resampled[0].any()

@@ -185,7 +185,7 @@ def test_an_edge_counts_the_objects_and_frames_that_two_tasks_share(scored: Runs
     assert edge.low < edge.odds_ratio < edge.high
 
 
-def test_a_task_that_always_errs_tells_nothing_of_another() -> None:
+def test_the_odds_ratio_with_a_task_that_always_errs_is_undefined() -> None:
     always = np.array([11.0, 0, 3, 0])
     assert np.isnan(odds_ratio(always))
     assert np.isnan(odds_ratio(always[[0, 2, 1, 3]]))
@@ -246,7 +246,7 @@ def test_consistency_counts_pairs_of_runs_that_agree(scored: Runs) -> None:
     assert 0 < rates.same_answer < 1
 
 
-def test_a_model_without_chance_in_it_is_wholly_consistent_and_a_single_run_has_no_consistency(scored: Runs) -> None:
+def test_a_deterministic_model_is_fully_consistent_and_one_repetition_has_no_consistency(scored: Runs) -> None:
     rates = consistency(scored["oracle", "grounding"])
     assert rates is not None
     assert (rates.same_answer, rates.same_score, rates.spread) == (1.0, 1.0, 0.0)

@@ -121,7 +121,7 @@ def test_failures_agree_with_the_score(scored: Runs) -> None:
             assert (sample.scores[run.task.sample_score] == 1) == (not kinds), json.dumps(sample.record.text)
 
 
-def test_the_analysis_names_no_benchmark_and_no_task() -> None:
+def test_the_analysis_code_mentions_no_benchmark_or_task() -> None:
     folder = Path(__file__).resolve().parents[2] / "barista_bench" / "stats"
     words = {"barista/", "benchmarks.barista", "get_task", *(f'"{task}"' for task in TASKS)}
     paths = sorted(folder.glob("*.py"))

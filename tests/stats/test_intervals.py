@@ -55,7 +55,7 @@ def ends_of(values: list[float], bounds: Bounds = SCORE, size: float = 1.0) -> I
 
 
 @pytest.mark.parametrize(("units", "low"), [(2, 0.1581), (3, 0.2924), (4, 0.3976), (5, 0.4782), (12, 0.7354)])
-def test_units_that_are_all_right_or_all_wrong_are_so_many_trials(units: int, low: float) -> None:
+def test_units_that_are_all_right_or_all_wrong_count_as_one_trial_each(units: int, low: float) -> None:
     """Clopper and Pearson's interval of the units, however many samples each has: never [1, 1]."""
     right, wrong = ends_of([1.0] * units, size=100), ends_of([0.0] * units, size=100)
     assert right is not None
@@ -68,7 +68,7 @@ def test_units_that_are_all_right_or_all_wrong_are_so_many_trials(units: int, lo
     assert (right.method, right.units) == ("unseen units", units)
 
 
-def test_units_of_one_value_between_the_bounds_may_hide_others_on_either_side() -> None:
+def test_the_interval_of_equal_units_extends_to_both_sides() -> None:
     unseen = 1 - 0.025 ** (1 / 3)
     half, same = ends_of([0.5] * 3), ends_of([0.0] * 3, DIFFERENCE)
     assert half is not None
@@ -77,7 +77,7 @@ def test_units_of_one_value_between_the_bounds_may_hide_others_on_either_side() 
     assert (same.low, same.high) == pytest.approx((-unseen, unseen))
 
 
-def test_units_that_differ_are_the_trials_of_their_variance() -> None:
+def test_the_variance_of_differing_units_gives_the_number_of_trials() -> None:
     """Korn and Graubard's interval: Clopper and Pearson's of n trials, fewer by (z / t) squared."""
     values = [0.5, 0.7, 0.9, 0.4, 0.8, 0.6]
     found = ends_of(values)

@@ -21,7 +21,7 @@ def placed(run: ScoredRun, folder: str) -> ScoredRun:
     return replace(run, folder=Path(folder))
 
 
-def test_runs_of_one_model_are_told_apart_by_their_start_in_all_tasks(scored: Runs) -> None:
+def test_runs_of_one_model_are_named_by_their_start_in_all_tasks(scored: Runs) -> None:
     relations, activity = scored["weak", "relations"], scored["weak", "activity"]
     assert list(run_labels([relations, activity, scored["fair", "activity"]]).values()) == ["weak", "weak", "fair"]
     runs = [
@@ -40,7 +40,7 @@ def named(model: str, folder: str, name: str = "") -> ScoredRun:
     return replace(made_run(MadeExamples(2), name=model, folder=folder), name=name)
 
 
-def test_a_model_is_called_as_its_run_says_else_by_the_end_of_its_path_or_without_the_engine() -> None:
+def test_a_label_is_the_given_name_or_the_last_folder_or_the_name_without_engine() -> None:
     runs = [
         named("../ckpt/kitchen-12", "a", "Kitchen 1.2"),
         named("../ckpt/llava", "b"),

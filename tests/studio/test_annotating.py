@@ -244,7 +244,7 @@ HOSTILE: dict[str, tuple[object, ...]] = {
 }
 
 
-def test_a_body_that_is_no_decision_is_refused_and_nothing_is_written(project: Project, anna: Visitor) -> None:
+def test_a_bad_decision_body_is_refused_and_writes_nothing(project: Project, anna: Visitor) -> None:
     def written() -> dict[Path, bytes]:
         files = (file for file in project.folder.rglob("*") if file.is_file() and file.suffix != ".lock")
         return {file: file.read_bytes() for file in files}
@@ -283,7 +283,7 @@ def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = Fals
     return project
 
 
-def test_a_lead_is_offered_what_both_have_under_one_id(
+def test_a_lead_is_offered_the_objects_of_both_annotators_under_one_id(
     small_kitchen: Path, project: Project, tmp_path: Path, out: Path
 ) -> None:
     first = second_annotator(small_kitchen, tmp_path / "a", "ann")
@@ -348,9 +348,7 @@ def test_a_prompt_beside_the_video_is_refused(anna: Visitor, body: dict[str, Any
     assert anna.refusal("/api/project/segment", {"video": VIDEO, **body})
 
 
-def test_a_prompt_is_answered_by_a_mask_and_an_edge_by_its_pixels_and_nothing_is_kept(
-    project: Project, anna: Visitor
-) -> None:
+def test_clicks_and_boxes_are_answered_by_masks_and_nothing_is_kept(project: Project, anna: Visitor) -> None:
     before = contents(project.video(VIDEO))
     asked = {"video": VIDEO, "frame": 3, "points": [{"x": 30, "y": 30}]}
     (clicked, boxed) = (anna.json("/api/project/segment", {**asked, **more}) for more in ({}, {"box": BOX}))

@@ -112,7 +112,7 @@ def test_rate_says_how_many_runs_are_scored(
         expect(page.get_by_role("heading", name="Answer 1 of")).to_be_visible()
 
 
-def test_a_button_shows_what_keys_do_wherever_there_are_any(small_release: Path, visited: Visited) -> None:
+def test_pages_with_keyboard_shortcuts_have_a_button_that_lists_them(small_release: Path, visited: Visited) -> None:
     with visited(small_release) as watched:
         page = watched.page
         keys = page.get_by_role("button", name="keyboard shortcuts")

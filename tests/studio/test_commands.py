@@ -174,7 +174,9 @@ def test_a_video_that_is_dropped_is_written_whole_or_not_at_all(anna: Visitor, f
         *((place, "a.mp4") for place in ("..", "/tmp", "out", "", "-videos", "videos/../..", "~", "~/v")),
     ],
 )
-def test_a_video_goes_nowhere_but_below_the_folder(anna: Visitor, tmp_path: Path, place: str, name: str) -> None:
+def test_an_upload_to_a_place_outside_the_folder_is_refused(
+    anna: Visitor, tmp_path: Path, place: str, name: str
+) -> None:
     before = sorted(tmp_path.rglob("*"))
     assert upload(anna, place, name, b"video")[0] == 400
     assert sorted(tmp_path.rglob("*")) == before
@@ -241,9 +243,7 @@ def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
 
 
-def test_cancelling_ends_the_children_too_also_those_that_do_not_want_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cancelling_also_ends_children_that_ignore_the_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_module, "GRACE", 0.3)
     jobs = Jobs(tmp_path, SHELL)
     job = shell(jobs, "trap '' TERM; sleep 60 & echo $!; wait; sleep 60")

@@ -164,7 +164,7 @@ def test_an_error_of_the_file_is_shown_beside_its_line(small_release: Path, out:
 
 
 @pytest.mark.full
-def test_who_annotates_sees_what_would_let_most_be_asked_and_goes_there(
+def test_an_annotator_sees_the_most_useful_missing_annotations_and_jumps_to_them(
     axe: str, review: Path, project: Project, annotating: Annotating
 ) -> None:
     with annotating(project.folder, review) as page:

@@ -120,7 +120,7 @@ def test_two_decisions_are_shown_side_by_side_and_one_of_them_is_taken(project: 
     assert {name: mask.by for name, mask in keyframe.masks.items()} == {"coffee_cup-1": "anna"}
 
 
-def test_a_draft_that_cannot_be_kept_is_said_and_kept_later(project: Project, visited: Visited) -> None:
+def test_a_draft_that_cannot_be_saved_is_reported_and_saved_later(project: Project, visited: Visited) -> None:
     with visited(project.folder) as watched:
         page = watched.page
         page.goto(f"{page.url.partition('#')[0]}#/project/{VIDEO}")

@@ -66,7 +66,7 @@ def test_a_copy_that_is_gone_or_a_link_is_not_served_and_is_made_again(anna: Vis
     assert other.read_bytes() == b"other"
 
 
-def test_what_killed_processes_left_is_removed(tmp_path: Path) -> None:
+def test_old_partial_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
     old, fresh = tmp_path / ".a.mp4.1-1.partial", tmp_path / ".b.mp4.2-2.partial"
     for path in (old, fresh):
         path.touch()

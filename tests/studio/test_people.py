@@ -109,7 +109,7 @@ class WithoutTruth(ExampleSet):
         return self.whole.media_times(index)
 
 
-def test_the_page_depends_on_nothing_hidden_from_models(data: Path, out: Path) -> None:
+def test_the_page_depends_only_on_data_that_models_see(data: Path, out: Path) -> None:
     answering = AnswerRoutes(open_workspace([data], person="anna", out=out))
     drawn = answering._questions_of(3)
     assert {question.task.name for question in drawn} == set(TASKS)

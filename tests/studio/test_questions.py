@@ -68,7 +68,7 @@ CHANGED: tuple[dict[str, object], ...] = (
 )
 
 
-def test_a_body_that_is_no_verdict_changes_nothing(review: Path, out: Path) -> None:
+def test_a_bad_verdict_body_is_refused_and_changes_nothing(review: Path, out: Path) -> None:
     before = review.read_bytes()
     with visiting(review, out=out) as visitor:
         item = visitor.json("/api/review")["items"][0]

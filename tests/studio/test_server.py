@@ -100,7 +100,7 @@ NOTHING = (
 )
 
 
-def test_an_address_of_nothing_is_refused_in_words_and_ends_nothing(visitor: Visitor) -> None:
+def test_an_unknown_address_gets_a_message_and_does_not_end_the_server(visitor: Visitor) -> None:
     for path in NOTHING:
         status, body, _ = visitor.answer(path)
         assert status in (400, 404), path

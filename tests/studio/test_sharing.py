@@ -205,7 +205,7 @@ def test_every_answer_forbids_foreign_scripts_and_frames(people: list[Participan
 
 
 @pytest.mark.full
-def test_a_body_that_is_no_answer_is_refused_in_words_and_not_kept(people: list[Participant], study: Path) -> None:
+def test_a_bad_answer_body_is_refused_with_a_message_and_not_kept(people: list[Participant], study: Path) -> None:
     anna, _ = people
     asked = anna.state()
     right = answer_body(asked, "A", 1.0)

@@ -69,7 +69,7 @@ def test_each_person_has_a_separate_order_that_stays(study: Path, asked_data: Pa
     assert examples(questions_of(study, "anna", "item")) == examples(questions_of(study, "ben", "item"))
 
 
-def test_nothing_that_counts_is_of_a_video_that_was_practised_on(study: Path, asked_data: Path) -> None:
+def test_practice_videos_do_not_appear_in_counted_questions(study: Path, asked_data: Path) -> None:
     invited(study, asked_data, "anna", items=10_000, overlap=10_000)
     for name in ("activity", "grounding", "referring"):
         videos = {
@@ -82,7 +82,7 @@ def test_nothing_that_counts_is_of_a_video_that_was_practised_on(study: Path, as
         assert counted == set(videos.values()) - practised
 
 
-def test_a_task_begins_with_practice_and_has_checks_among_what_counts(study: Path, asked_data: Path) -> None:
+def test_each_task_begins_with_practice_and_contains_checks(study: Path, asked_data: Path) -> None:
     invited(study, asked_data, "anna", items=12, overlap=12)
     (anna,) = read_study(study).participants
     for name in ("activity", "grounding", "referring"):

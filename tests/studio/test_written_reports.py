@@ -84,7 +84,7 @@ OUTSIDE = (
 )
 
 
-def test_nothing_else_is_served_and_nothing_outside(folder: Path, out: Path) -> None:
+def test_only_reports_below_the_folder_are_served(folder: Path, out: Path) -> None:
     secret = folder.parent / "secret" / "report.html"
     with visiting(out=out, folder=folder) as anna:
         for name in OUTSIDE:
@@ -97,7 +97,7 @@ def test_nothing_else_is_served_and_nothing_outside(folder: Path, out: Path) -> 
 
 
 @pytest.mark.full
-def test_a_hostile_report_reaches_nothing_of_the_studio(chromium: Browser, axe: str, folder: Path, out: Path) -> None:
+def test_a_hostile_report_cannot_read_the_studio(chromium: Browser, axe: str, folder: Path, out: Path) -> None:
     workspace = open_workspace([], person="anna", out=out, folder=folder)
     with studio_at(workspace) as address, chromium.new_context() as context:
         home = context.new_page()

@@ -142,7 +142,7 @@ def test_a_broken_interval_spoils_only_the_intervals_of_its_object_and_is_report
 
 
 @given(st.one_of(st.text(max_size=80), st.floats(), st.integers(), st.none(), st.booleans(), st.lists(st.integers())))
-def test_no_time_is_read_that_is_negative_or_endless(value: object) -> None:
+def test_negative_and_endless_times_are_not_read(value: object) -> None:
     time = read_time(value, [0.0, 4.0])
     assert time is None or 0 <= time <= 1e12
 

@@ -68,7 +68,7 @@ COMMANDS: list[list[str]] = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_a_reading_command_takes_the_options_that_are_kept_says_so_and_writes_nothing(
+def test_a_reading_command_uses_the_kept_options_and_writes_nothing(
     runs: Path, tmp_path: Path, command: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     before = contents(runs)
@@ -82,7 +82,7 @@ def test_a_reading_command_takes_the_options_that_are_kept_says_so_and_writes_no
     assert "matcher=exact" in caplog.text or command[1] == "settings"
 
 
-def test_the_python_interface_writes_nothing_either(runs: Path) -> None:
+def test_loading_results_in_python_writes_no_file(runs: Path) -> None:
     before = contents(runs)
     by_model = {run.results.model.name: run.results for run in load_results(runs).runs}
     assert by_model["oracle"].options["matcher"] == "exact"
@@ -90,7 +90,7 @@ def test_the_python_interface_writes_nothing_either(runs: Path) -> None:
 
 
 @pytest.mark.full
-def test_the_only_metrics_that_are_kept_say_the_options_and_of_several_the_runs_own_are_read(
+def test_kept_metrics_determine_the_options_and_the_runs_own_come_first(
     runs: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = runs / "chance"

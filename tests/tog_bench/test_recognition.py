@@ -71,7 +71,7 @@ def test_preparing_many_names_together_changes_no_similarity(encoder: str) -> No
     assert np.array_equal(fresh.similarities(names, true), alone)
 
 
-def test_an_encoder_that_is_missing_is_named_with_what_needs_none(tmp_path: Path) -> None:
+def test_a_missing_encoder_is_named_with_the_matchers_that_need_none(tmp_path: Path) -> None:
     absent = str(tmp_path / "absent")
     with pytest.raises(ConfigError, match=r"option encoder: .*absent.*matcher=exact or matcher=synonyms"):
         Recogniser("embeddings", encoder=absent).similarities(["cup"], [("cup",)])

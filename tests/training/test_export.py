@@ -72,7 +72,7 @@ def test_a_linked_set_is_exported_as_the_frozen_one(release: Path, tmp_path: Pat
     assert (tmp_path / "frozen_chat" / PARQUET).read_bytes() == (tmp_path / "linked_chat" / PARQUET).read_bytes()
 
 
-def test_a_task_that_no_text_answers_is_no_chat(release: Path, tmp_path: Path) -> None:
+def test_a_task_that_is_not_answered_in_text_is_not_exported_as_chat(release: Path, tmp_path: Path) -> None:
     configs, sampling = ("mask_tracking", "temporal_scene_graph"), {"frames": 2, "spacing": 1, "limit": 4}
     data = build(
         release, tmp_path / "data", benchmark="extended", configs=configs, sampling=sampling, cache=False

@@ -213,7 +213,7 @@ def test_listing_entries_again_lowers_the_reward(name: str, releases: Releases) 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["rvos_objects", "step_segmentation", "temporal_scene_graph"])
-def test_what_references_of_other_videos_score_earns_nothing(name: str, releases: Releases) -> None:
+def test_references_of_other_videos_earn_no_reward(name: str, releases: Releases) -> None:
     (kind,) = (kind for kind in TRAINABLE if kind.name == name)
     task, reward = kind(), reward_of(kind)
     examples = [example for example in releases.examples(kind) if task.has_answer(example)][:8]

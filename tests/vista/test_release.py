@@ -284,7 +284,7 @@ def test_a_link_out_of_the_release_is_not_read(tmp_path: Path) -> None:
     assert any("leads outside the folder" in line for line in problems(release))
 
 
-def test_counting_by_what_sets_do_not_have_is_refused(tmp_path: Path) -> None:
+def test_counting_by_an_unknown_key_is_refused(tmp_path: Path) -> None:
     write_set(tmp_path, LAMP, PLAIN, TWO, **FULL)
     with pytest.raises(ConfigError, match=r"no 'colour'.*Fix"):
         count_content(open_release(tmp_path), ("colour",))

@@ -93,7 +93,7 @@ def test_a_dual_encoder_scores_the_frames_of_a_file_as_those_in_memory(tmp_path:
     assert reward.steps(lazy, TEXTS[0], 2) == reward.steps(lazy.array(), TEXTS[0], 2)
 
 
-def test_what_cannot_be_compared_is_refused() -> None:
+def test_texts_that_do_not_fit_the_references_are_refused() -> None:
     model = Shown(by_brightness)
     with pytest.raises(ConfigError, match=r"1 descriptions and 4 references.*Fix"):
         VideoReward(model, TEXTS[:1], EPISODES)

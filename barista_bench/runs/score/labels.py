@@ -13,10 +13,10 @@ answers. The rule:
 4. If two runs of the same questions have the same name, the folder of the start is added to this name everywhere:
    `name (cold)`. If they still have the same name, they are numbered: `name (cold) (1)`.
 
-The tables of judges name models by this rule (`model_labels` of `judging/cross.py`), and judges by the name of the
-judging model without folders (`judge_labels` of `judging/judged_run.py`). `diagnosis.json` holds `ModelInfo.label`;
-reports show the run's label instead (`labelled_diagnoses` of `reporting/aided.py`). The output of `score` and
-`diagnose`, the leaderboard and exports name a model by `ModelInfo.label`.
+The tables of judges name models by this rule (`model_labels` of `judging/cross.py`), and judges too (`judge_labels` of
+`judging/judged_run.py`). A diagnosis of one model has the name of the first two points (`own_name`); reports show the
+run's label instead (`labelled_diagnoses` of `reporting/aided.py`). The output of `score`, the leaderboard and exports
+name a model by `ModelInfo.label`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from barista_bench.core.model_names import ALTERED
 from barista_bench.files.text_out import shared_name
-from barista_bench.runs.described import ModelInfo
 from barista_bench.runs.score.comparability import Comparability
 from barista_bench.runs.score.scoring import ScoredRun
 
@@ -89,6 +88,16 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
     return lines
 
 
+class NamedModel(Protocol):
+    """A model, or the model of a judge."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def label(self) -> str: ...
+
+
 class Start(NamedTuple):
     """A run folder that needs a label.
 
@@ -98,7 +107,7 @@ class Start(NamedTuple):
 
     folder: Path
     given_name: str
-    model: ModelInfo
+    model: NamedModel
     benchmark: str
     task: str
     examples: tuple[object, ...] = ()
@@ -147,7 +156,7 @@ def start_labels(starts: Sequence[Start]) -> dict[Path, str]:
     return labels
 
 
-def short_name(model: ModelInfo) -> str:
+def short_name(model: NamedModel) -> str:
     """Shorten a model's name: a local path to its last folder, recorded answers to the model that gave them.
 
     >>> from types import SimpleNamespace
@@ -158,12 +167,12 @@ def short_name(model: ModelInfo) -> str:
     return pathless_name(model).replace(_RECORDED, "")
 
 
-def pathless_name(model: ModelInfo, folders: int = 1) -> str:
+def pathless_name(model: NamedModel, folders: int = 1) -> str:
     """Return a model's own name. Of a local path, only the last `folders` folders remain."""
     return shared_name(model.name, folders) + model.label.removeprefix(model.name)
 
 
-def _longer_name(model: ModelInfo, others: Collection[ModelInfo]) -> str:
+def _longer_name(model: NamedModel, others: Collection[NamedModel]) -> str:
     """Return the name with at least two folders of a local path, and with more if another model has it too."""
     folders = 2
     while folders < len(Path(model.name).parts) and pathless_name(model, folders) in {
@@ -179,7 +188,7 @@ _RECORDED = "predictions:"
 def _names(starts: Sequence[Start]) -> dict[Path, str]:
     """Map each run folder to the given or short name of its model. If two models would share it, use longer names."""
     names = {start.folder: own_name(start.given_name, start.model) for start in starts}
-    models_by_name: dict[str, dict[str, ModelInfo]] = defaultdict(dict)
+    models_by_name: dict[str, dict[str, NamedModel]] = defaultdict(dict)
     for start in starts:
         models_by_name[names[start.folder]][start.model.label] = start.model
     for start in starts:
@@ -193,7 +202,7 @@ def _names(starts: Sequence[Start]) -> dict[Path, str]:
     }
 
 
-def own_name(given_name: str, model: ModelInfo) -> str:
+def own_name(given_name: str, model: NamedModel) -> str:
     """Return the name given at the start of a run, after the prefixes of a model that gets changed questions. Without a
     given name, return the short name of the model.
     """

@@ -21,7 +21,19 @@ import numpy as np
 
 from barista_bench.scene_graph import encode_mask
 from tests.other_graphs.odd_importers import IMPORTERS, Importer, Shown, frames, good, run
-from tests.other_graphs.sample import SQUARE, Inapplicable, Sample, Spoon, edit, flat, only_if, swap_ids, write_pictures
+from tests.other_graphs.sample import (
+    SQUARE,
+    Inapplicable,
+    Sample,
+    Spoon,
+    adding_twice,
+    at,
+    edit,
+    flat,
+    only_if,
+    swap_ids,
+    write_pictures,
+)
 from tests.releases import HEIGHT, WIDTH, write_video
 
 PAGE = Path(__file__).parents[2] / "docs" / "other_graphs.md"
@@ -80,12 +92,7 @@ def _no_record(sample: Sample, root: Path) -> None:
     """A number in place of a record."""
     only_if(sample.records is not None)
 
-    def change(content: Any) -> None:
-        for part in sample.records or ():
-            content = content[part]
-        content.append(7)
-
-    edit(root / sample.file, change)
+    edit(root / sample.file, lambda content: at(content, sample.records or ()).append(7))
 
 
 def _other_ids(sample: Sample, root: Path) -> None:
@@ -102,23 +109,8 @@ def _trailing_blank(sample: Sample, root: Path) -> None:
 
 def _again(sample: Sample, root: Path) -> None:
     """The spoon twice, with one id."""
-    only_if(sample.file.endswith(".json"))
-
-    def twice(value: Any) -> None:
-        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            twice(item)
-        if isinstance(value, list) and value and isinstance(value[-1], dict) and _is_spoon(value[-1]):
-            value.append(value[-1])
-
-    sample.add(root, Spoon())
-    edit(root / sample.file, twice)
-
-
-def _is_spoon(record: dict[str, Any]) -> bool:
-    keys = ("track_id", "object_id", "objectKey", "id", "index")
-    is_category = "name" in record and "segments" not in record
-    is_title = "classTitle" in record and "geometryType" not in record
-    return any(str(record.get(key)) == "3" for key in keys) and not (is_category or is_title)
+    only_if(sample.records is not None)
+    adding_twice(sample.add, sample.file, *(sample.records or ()))(root)
 
 
 def _no_picture(sample: Sample, root: Path) -> None:

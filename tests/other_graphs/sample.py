@@ -88,7 +88,8 @@ class Sample:
     """A good file, and the ways to change it. The fields without a default are all that a new format needs.
 
     `add` adds a spoon to the second of the three frames, and raises Inapplicable if the format cannot hold it.
-    `variant` names one of several samples of a tool. `records` is the place of a list of records in the JSON of `file`.
+    `variant` names one of several samples of a tool. `records` is the place of a list of records in the JSON of `file`;
+    if `add` appends elsewhere, `own` has a change for "one id twice".
 
     The graph of a tool's export: `of_pictures`, each of the three pictures is a frame; `color`, the cup is white;
     `activity`, "Take cup" on frames 10 to 29; `hole`, pixels that the cup lacks.
@@ -141,9 +142,7 @@ def put(*path: str | int, value: object) -> ContentChange:
     """Set a value."""
 
     def change(content: Any) -> None:
-        for part in path[:-1]:
-            content = content[part]
-        content[path[-1]] = value
+        at(content, path[:-1])[path[-1]] = value
 
     return change
 
@@ -152,11 +151,26 @@ def again(*path: str | int, **fields: Any) -> ContentChange:
     """Append a copy of the first record of a list, with other fields."""
 
     def change(content: Any) -> None:
-        for part in path:
-            content = content[part]
-        content.append({**content[0], **fields})
+        records = at(content, path)
+        records.append({**records[0], **fields})
 
     return change
+
+
+def adding_twice(add: Callable[[Path, Spoon], None], file: str, *path: str | int) -> Change:
+    """Add the spoon, and append it again to its list."""
+
+    def change(root: Path) -> None:
+        add(root, Spoon())
+        edit(root / file, lambda content: at(content, path).append(at(content, path)[-1]))
+
+    return change
+
+
+def at(content: Any, path: tuple[str | int, ...]) -> Any:
+    for part in path:
+        content = content[part]
+    return content
 
 
 def swap_ids(path: Path, *, letters: bool = False) -> None:

@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from tests.other_graphs.sample import SEEN, THINGS, Sample, Spoon, again, edit, only_if, packed, pairs, write_json
+from tests.other_graphs.sample import (
+    SEEN,
+    THINGS,
+    Sample,
+    Spoon,
+    adding_twice,
+    again,
+    edit,
+    only_if,
+    packed,
+    pairs,
+    write_json,
+)
 from tests.releases import HEIGHT, WIDTH, write_video
 
 FILE = "frames.json"
@@ -72,6 +84,7 @@ SAMPLES = (
         records=("frames",),
         color=True,
         activity=True,
+        own={"one id twice": adding_twice(add, FILE, "frames", 1, "more", "polylines")},
         faults={
             "a number of its shape is missing or wrong": again(*DETECTIONS, index=9, bounding_box=[0.5, 0.5]),
             "mask is damaged": again(*DETECTIONS, index=9, mask={"$binary": {"base64": "AAAA"}}),

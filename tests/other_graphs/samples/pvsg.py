@@ -11,6 +11,7 @@ from tests.other_graphs.sample import (
     THINGS,
     Sample,
     Spoon,
+    adding_twice,
     draw,
     edit,
     editing,
@@ -63,6 +64,7 @@ SAMPLES = (
         FILE,
         records=("data",),
         own={
+            "one id twice": adding_twice(add, FILE, "data", 0, "objects"),
             "the void label, 255": lambda root: draw(root / MASKS / "0001.png", 255),
             "blanks in and after a name": _add_blanks,
             "masks of another size": lambda root: palette_picture(np.ones((32, 48), np.uint8)).save(

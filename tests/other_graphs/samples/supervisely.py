@@ -14,6 +14,7 @@ from tests.other_graphs.sample import (
     SEEN,
     Sample,
     Spoon,
+    adding_twice,
     again,
     corners,
     edit,
@@ -118,7 +119,10 @@ SAMPLES = (
         records=("objects",),
         color=True,
         activity=True,
-        own={"ids as texts, not numbers, or the reverse": None},
+        own={
+            "ids as texts, not numbers, or the reverse": None,
+            "one id twice": adding_twice(add, FILE, "frames", 1, "figures"),
+        },
         faults={"its object 'kN' is not in the file": again("frames", 0, "figures", objectKey="k9")},
     ),
     Sample(

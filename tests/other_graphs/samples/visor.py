@@ -11,6 +11,7 @@ from tests.other_graphs.sample import (
     THINGS,
     Sample,
     Spoon,
+    adding_twice,
     edit,
     flat,
     only_if,
@@ -73,6 +74,9 @@ SAMPLES = (
         add,
         FILE,
         records=("video_annotations",),
-        own={"ids as texts, not numbers, or the reverse": lambda root: swap_ids(root / FILE, letters=True)},
+        own={
+            "ids as texts, not numbers, or the reverse": lambda root: swap_ids(root / FILE, letters=True),
+            "one id twice": adding_twice(add, FILE, "video_annotations", 1, "annotations"),
+        },
     ),
 )

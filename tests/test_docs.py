@@ -189,7 +189,8 @@ def test_every_argument_that_a_docstring_tells_of_is_one() -> None:
 
 def test_the_trail_of_the_design_leads_to_files_that_define_its_names() -> None:
     """A name beside a file (`core/boxes.py`: `BoxFormat`, or `Task.frame_times` (`core/task.py`)) is defined there."""
-    files = [ROOT / "setup.cfg", *(path for path in (ROOT / "barista_bench").rglob("*") if path.is_file())]
+    folders = (ROOT / "barista_bench", ROOT / "tests")
+    files = [ROOT / "setup.cfg", *(path for folder in folders for path in folder.rglob("*") if path.is_file())]
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8").partition("| to change | look in |")[2]
     rows = [row.split(" | ", 1)[1] for row in text.partition("\n\n")[0].splitlines()[2:]]
     defined = 0

@@ -2,21 +2,39 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import Literal, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from PIL import Image
+from typer.testing import CliRunner
 
+from barista_bench.cli.commands import app
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.interchange.mask_formats import read_mask_tracks, write_mask_tracks
+from barista_bench.interchange import mask_formats
+from barista_bench.interchange.mask_formats import (
+    RELEASE,
+    ReadFormat,
+    WrittenFormat,
+    read_mask_tracks,
+    write_mask_tracks,
+)
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask
 from barista_bench.scene_graph.masks import MaskTracks
+from tests.other_graphs.sample import samples_of
 
 WIDTH, HEIGHT = 24, 16
+LOSSLESS = [
+    name
+    for name in get_args(WrittenFormat)
+    if name != RELEASE and all(sample.is_lossless for sample in samples_of(name))
+]
 CATEGORIES = {"cup-1": "coffee cup", "cup-2": "coffee cup", 'handle <&> "é': "handle"}
 
 
@@ -43,7 +61,7 @@ def round_trip(tracks: MaskTracks, folder: Path, name: str) -> MaskTracks:
     return again
 
 
-@pytest.mark.parametrize("name", ["coco_video", "cvat"])
+@pytest.mark.parametrize("name", LOSSLESS)
 def test_masks_identities_categories_and_frames_come_back(name: str, tmp_path: Path) -> None:
     again = round_trip(scene(), tmp_path / "out", name)
     assert again.masks == scene().masks
@@ -56,10 +74,11 @@ masks = st.lists(st.booleans(), min_size=WIDTH * HEIGHT, max_size=WIDTH * HEIGHT
 )
 
 
-@given(masks.filter(lambda rle: bool(decode_mask(rle).any())))
-def test_any_mask_comes_back_from_cvat(tmp_path_factory: pytest.TempPathFactory, rle: Rle) -> None:
+@pytest.mark.parametrize("name", [name for name in get_args(WrittenFormat) if name != RELEASE])
+@given(rle=masks.filter(lambda rle: bool(decode_mask(rle).any())))
+def test_any_mask_comes_back(tmp_path_factory: pytest.TempPathFactory, name: str, rle: Rle) -> None:
     tracks = MaskTracks("clip", WIDTH, HEIGHT, {"a": "cup"}, {0: {"a": rle}})
-    assert round_trip(tracks, tmp_path_factory.mktemp("cvat") / "out", "cvat").masks == tracks.masks
+    assert round_trip(tracks, tmp_path_factory.mktemp(name) / "out", name).masks == tracks.masks
 
 
 def test_davis_draws_the_smaller_object_on_top_and_names_the_cut_objects(tmp_path: Path) -> None:
@@ -294,3 +313,22 @@ def test_unknown_formats_are_refused(tmp_path: Path) -> None:
     for ask in (lambda: list(read_mask_tracks(tmp_path, "paper")), lambda: write_mask_tracks([], tmp_path, "paper")):
         with pytest.raises(ConfigError, match="coco_video"):
             ask()
+
+
+def test_a_format_that_is_only_read_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = ModuleType("barista_bench.interchange.reels")
+    reader.read = lambda source: iter([scene()])  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, reader.__name__, reader)
+    monkeypatch.setattr(mask_formats, "ReadFormat", Literal[WrittenFormat, "reels"])
+    assert one_of(read_mask_tracks(tmp_path, "reels")) == scene()
+    with pytest.raises(ConfigError, match=r"'reels' is not written\. Fix: give --format coco_video"):
+        write_mask_tracks([scene()], tmp_path / "out", "reels")
+
+
+@pytest.mark.parametrize(("command", "formats"), [("import", ReadFormat), ("export", WrittenFormat)])
+def test_an_unknown_format_on_the_command_line_is_an_error_that_lists_the_formats(
+    command: str, formats: object, tmp_path: Path
+) -> None:
+    done = CliRunner().invoke(app, ["annotate", command, str(tmp_path), "--format", "paper"])
+    assert done.exit_code == 2
+    assert not [name for name in get_args(formats) if f"'{name}'" not in done.output]

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import msgspec
 import typer
@@ -19,7 +19,7 @@ from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.cli.tree import Commands
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.errors import DataError
-from barista_bench.interchange.mask_formats import MaskFormat
+from barista_bench.interchange.mask_formats import RELEASE, ReadFormat, WrittenFormat
 from barista_bench.runs.ask.config import ModelSettings, resolve_settings
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ app.add_typer(group, name="annotate")
 
 ProjectFolder = Annotated[Path, typer.Argument(help="Project folder.")]
 Processes = Annotated[int, typer.Option(help="Processes.")]
-FormatChoice = Literal["release", MaskFormat]
 By = Annotated[str | None, typer.Option(help="Name of the person who decides, if the file does not name one.")]
 
 AddNames = Annotated[
@@ -127,7 +126,7 @@ def accept(
 def import_masks(
     project: ProjectFolder,
     source: Annotated[Path, typer.Option("--from", help="File or folder in the format of --format.")],
-    source_format: Annotated[FormatChoice, typer.Option("--format", help="Format of the file or folder.")],
+    source_format: Annotated[ReadFormat, typer.Option("--format", help="Format of the file or folder.")],
     only_asked: Annotated[
         bool, typer.Option("--only-asked", help="Import only the frames that keyframes.json asks for.")
     ] = False,
@@ -223,14 +222,14 @@ def _check_frame_count(read_video: MaskTracks | Decisions, files: VideoFiles) ->
 
 
 def _read_videos(
-    source: Path, source_format: FormatChoice
+    source: Path, source_format: ReadFormat
 ) -> Iterator[tuple[Decisions | MaskTracks | DataError, Counter[str]]]:
     """Yield each video of a file or folder, or why it cannot be used, and its unusable records by reason."""
     from barista_bench.annotate.converting import decisions_of_graph
     from barista_bench.interchange.mask_formats import read_mask_tracks
     from barista_bench.scene_graph import SceneGraph
 
-    if source_format != "release":
+    if source_format != RELEASE:
         for tracks in read_mask_tracks(source, source_format):
             yield tracks, Counter() if isinstance(tracks, DataError) else Counter(tracks.left_out)
         return
@@ -343,7 +342,7 @@ def review(
 def export(
     project: ProjectFolder,
     out: Annotated[Path, typer.Option(help="New folder.")],
-    target_format: Annotated[FormatChoice, typer.Option("--format", help="Format to write.")] = "release",
+    target_format: Annotated[WrittenFormat, typer.Option("--format", help="Format to write.")] = RELEASE,
     second: Annotated[
         Path | None, typer.Option(help="Another annotator's project of the same videos, to measure agreement.")
     ] = None,
@@ -355,7 +354,7 @@ def export(
     from barista_bench.interchange.mask_formats import write_mask_tracks
 
     with exit_on_error():
-        if target_format != "release":
+        if target_format != RELEASE:
             annotation = open_project(project)
             tracks = (as_mask_tracks(annotation.video(video_id)) for video_id in sorted(annotation.file.videos))
             for line in write_mask_tracks(tracks, out, target_format):

@@ -1,19 +1,16 @@
-"""Read and write masks of videos in COCO video (lossless, recommended), CVAT 1.1 and DAVIS.
+"""Read and write masks of videos in the formats of other tools: `annotate import` and `annotate export`.
 
-| format | files | identity | lost data |
-|---|---|---|---|
-| `coco_video` | a JSON file of all videos | `object_id` of a track | nothing |
-| `cvat` | an XML file per video | attribute `object`, else label and `group_id`, else the track | nothing |
-| `davis` | a folder of palette PNGs per video | the index | overlaps, categories except in `objects.json` |
+A new format needs four files:
 
-`annotate import --format NAME` gets masks of another tool into a project through four files:
+1. Here, its name in `WrittenFormat`, or in `ReadFormat` if we do not write it.
+2. A module of that name beside this one; `davis.py` is short. Its `read` yields the masks of each video as `MaskTracks`
+   (`scene_graph/masks.py`), and its `write` writes them.
+3. A module of that name beside `tests/other_graphs/samples/davis.py`, with a small file for all tests of formats.
+4. docs/other_graphs.md: a row in "Masks". `python -m tests.other_graphs.odd_files` writes a column of "Odd files".
 
-1. `MaskFormat`, here, is the only list of formats. A new format is added here.
-2. The module with the format's name, beside this one; `davis.py` is short. Its `read` yields the masks of each video as
-   `MaskTracks` (`scene_graph/masks.py`), and its `write` writes them.
-3. `cli/annotate_commands.py`: `import_masks` finds the video of the project, and leaves out frames that it lacks.
-4. `annotate/decisions.py`: `decisions_of_tracks` and `keep_accepted` turn the masks into decisions. `accept` checks and
-   stores them.
+Then `import_masks` (`cli/annotate_commands.py`) finds the video of the project, and leaves out frames that it lacks.
+`decisions_of_tracks` and `keep_accepted` (`annotate/decisions.py`) turn the masks into decisions. `accept` checks and
+stores them.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import replacing_folder
@@ -30,7 +27,12 @@ from barista_bench.files.owned_folders import replacing_folder
 if TYPE_CHECKING:
     from barista_bench.scene_graph.masks import MaskTracks
 
-MaskFormat: TypeAlias = Literal["coco_video", "cvat", "davis"]
+WrittenFormat: TypeAlias = Literal["release", "coco_video", "cvat", "davis"]
+"""The formats of `annotate export`. Each is a module here, except `RELEASE`."""
+ReadFormat: TypeAlias = Literal[WrittenFormat]
+"""The formats of `annotate import`: the written formats, and after them the formats that are only read."""
+RELEASE: Final = "release"
+"""The format that has more than masks. `SceneGraph` reads it, and `export_project` writes it."""
 
 
 def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks | DataError]:
@@ -42,21 +44,22 @@ def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks | DataError
         ConfigError: the format is unknown.
         DataError: the file does not have this format.
     """
-    yield from _module_of(name, "read").read(source)
+    yield from _module_of(name, get_args(ReadFormat), "read").read(source)
 
 
 def write_mask_tracks(tracks: Iterable[MaskTracks], out: Path, name: str) -> list[str]:
     """Write videos to a new folder. Return one line per video on written and lost data.
 
     Raises:
-        ConfigError: the format is unknown, or the folder is not empty.
+        ConfigError: the format is unknown or only read, or the folder is not empty.
     """
-    module = _module_of(name, "written")
+    module = _module_of(name, get_args(WrittenFormat), "written")
     with replacing_folder(out) as folder:
         return module.write(tracks, folder)
 
 
-def _module_of(name: str, done: str) -> ModuleType:
-    if name not in get_args(MaskFormat):
-        raise ConfigError(f"format {name!r} is not {done}. Fix: give --format {', '.join(get_args(MaskFormat))}")
+def _module_of(name: str, formats: tuple[str, ...], done: str) -> ModuleType:
+    names = [known for known in formats if known != RELEASE]
+    if name not in names:
+        raise ConfigError(f"format {name!r} is not {done}. Fix: give --format {', '.join(names)}")
     return import_module(f"barista_bench.interchange.{name}")

@@ -1,14 +1,17 @@
 """Defines the map of `import-graph --from table`: the tool of an export, or the meaning of each table's columns.
 
-An export gets to a graph through four files:
+A new tool needs four files:
 
-1. `Tool` (`other_graphs/__init__.py`) is the only list of tools. A new tool is added there.
-2. The module with the tool's name, beside this one; `labelme.py` is short. Its `add_rows` reads the files, and adds
-   their records as rows. `drawing.py` makes the shape of a row from boxes, polygons and bitmaps.
-3. `rows.py` defines the rows. `Rows` reads files, finds the videos of records, and counts records that are lost.
-4. `row_graph.py` makes a scene graph of the rows of a video (`RowGraph`).
+1. `other_graphs/__init__.py`: its name in `Tool`.
+2. A module of that name beside this one; `labelme.py` is short. Its `add_rows` reads the files, and adds their records
+   as rows. `drawing.py` makes the shape of a row from boxes, polygons and bitmaps.
+3. A module of that name beside `tests/other_graphs/samples/labelme.py`, with a small export for all tests of tools.
+4. docs/other_graphs.md: a row in "Annotations of other tools". `python -m tests.other_graphs.odd_files` writes a column
+   of "Odd files".
 
-`table.py` calls step 2, then reads the tables of the map, and calls step 4 for each video. `importing.py` writes it.
+`rows.py` defines the rows. `Rows` reads files, finds the videos of records, and counts records that are lost.
+`table.py` calls `add_rows`, reads the tables of the map, and makes a scene graph of the rows of each video (`RowGraph`,
+`row_graph.py`). `importing.py` writes it.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.other_graphs.odd_files import IMPORTERS, ODDITIES, Inapplicable, all_outcomes, outcome, stated, table
+from tests.other_graphs.odd_files import IMPORTERS, Inapplicable, all_outcomes, heads, outcome, stated, table
 
+REMEDY = "run python -m tests.other_graphs.odd_files"
 CHECKED_OFTEN = ("a number in place of a record", "NaN in a polygon")
 """What most importers failed at before."""
 
@@ -16,11 +17,15 @@ CHECKED_OFTEN = ("a number in place of a record", "NaN in a polygon")
 @pytest.mark.parametrize("importer", IMPORTERS)
 def test_a_bad_record_costs_that_record(importer: str, oddity: str, tmp_path: Path) -> None:
     try:
-        found = outcome(IMPORTERS[importer], ODDITIES[oddity], tmp_path)
+        found = outcome(IMPORTERS[importer], oddity, tmp_path)
     except Inapplicable:
         pytest.skip("the format cannot hold it")
     assert (found.kind, found.exit_code) == ("counted", 1), found
     assert found.message
+
+
+def test_the_page_has_a_column_for_each_importer() -> None:
+    assert stated().splitlines()[0] == heads(), REMEDY
 
 
 @pytest.mark.full
@@ -30,4 +35,4 @@ def test_every_record_of_every_odd_file_is_taken_or_counted_as_the_page_says() -
     broken = {place: row for place, row in found.items() if row.kind not in ("taken", "counted", "refused")}
     assert not broken
     assert all((row.exit_code == 0) == (row.kind == "taken") for row in found.values())
-    assert table(found) == stated(), "run python -m tests.other_graphs.odd_files"
+    assert table(found) == stated(), REMEDY

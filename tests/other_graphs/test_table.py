@@ -17,8 +17,8 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.other_graphs.importing import ImportReport, import_graphs
 from barista_bench.other_graphs.table_map import load_map
 from barista_bench.scene_graph import SceneGraph, VideoGraph, validate
-from tests.other_graphs import exports
-from tests.other_graphs.exports import CUP, HAND, write_json, write_pictures
+from tests.other_graphs.sample import CUP, HAND, flat, write_json, write_pictures
+from tests.other_graphs.samples import coco
 from tests.releases import HEIGHT, WIDTH, write_video
 
 invoke = CliRunner().invoke
@@ -128,12 +128,7 @@ def test_a_box_is_read_as_the_map_says(box: tuple[float, ...], box_is: str, unit
 def test_a_mask_is_used_instead_of_the_box(kind: str, tmp_path: Path) -> None:
     source = write_source(tmp_path / "source")
     runs = {"size": [HEIGHT, WIDTH], "counts": [50 * HEIGHT + 30, 20, 44, 20, (WIDTH - 52) * HEIGHT + 14]}
-    shown = {
-        "polygons": [exports.flat(CUP)],
-        "runs": runs,
-        "png": "masks/1.png",
-        "text": json.dumps([exports.flat(CUP)]),
-    }
+    shown = {"polygons": [flat(CUP)], "runs": runs, "png": "masks/1.png", "text": json.dumps([flat(CUP)])}
     row = {"frame": 0, "id": 7, "category": "cup", "mask": shown[kind], "box": [1, 1, 2, 2]}
     (source / "clip_1.jsonl").write_text(json.dumps(row))
     (source / "masks").mkdir()
@@ -156,7 +151,7 @@ def test_a_mask_is_used_instead_of_the_box(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_relation_finds_its_pictures_by_the_annotations_of_a_coco_file(tmp_path: Path) -> None:
-    exports.coco(tmp_path / "source")
+    coco.write(tmp_path / "source")
     path = tmp_path / "source" / "annotations" / "instances.json"
     content = json.loads(path.read_text())
     for annotation in content["annotations"]:
@@ -172,7 +167,7 @@ def test_a_relation_finds_its_pictures_by_the_annotations_of_a_coco_file(tmp_pat
 
 
 def test_pictures_of_several_sizes_are_videos_of_one_frame(tmp_path: Path) -> None:
-    exports.coco(tmp_path / "source")
+    coco.write(tmp_path / "source")
     write_pictures(tmp_path / "source" / "images" / "clip", 1, (WIDTH // 2, HEIGHT // 2))
     report = import_graphs("table", tmp_path / "source", tmp_path / "graphs", map="coco")
     assert (report.videos, report.lost) == (3, {})

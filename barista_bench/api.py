@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
+from barista_bench.core.intervals import CONFIDENCE, PERMUTATIONS
 from barista_bench.core.plugins import load_plugin
-from barista_bench.core.resampling import CONFIDENCE, PERMUTATIONS
 from barista_bench.core.settings import check_settings
 from barista_bench.core.status import Status
 from barista_bench.data.register import register as register

@@ -13,7 +13,7 @@ from barista_bench.cli.app import Data, Json, Options, Root, app, exit_on_error,
 from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_json, print_result
 from barista_bench.cli.tree import ParentCommand
-from barista_bench.core.resampling import PERMUTATIONS
+from barista_bench.core.intervals import PERMUTATIONS
 from barista_bench.core.settings import part_of
 from barista_bench.errors import DataError
 from barista_bench.files.text_out import decimal

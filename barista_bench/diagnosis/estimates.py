@@ -1,7 +1,7 @@
 """Estimate each level's share of the gain from aids, with confidence intervals over videos.
 
 All values are (1 + 2V,) arrays for V units (videos): the value with all units, the values without each unit in turn,
-and the values with each unit only. They correspond to the rows of `core.resampling.interval_weights`. So differences
+and the values with each unit only. They correspond to the rows of `core.intervals.interval_weights`. So differences
 are paired, and intervals are computed as in the rest of the package.
 
     gain        Shapley value of a level in S(all aids) - S(none)
@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.aids.levels import LevelName
-from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, interval_weights, jackknife_error, metric_interval
+from barista_bench.core.intervals import DIFFERENCE, SCORE, Bounds, interval_weights, jackknife_error, metric_interval
 from barista_bench.core.statistics import Floats
 from barista_bench.diagnosis.conditions import LevelSet
 from barista_bench.files.reading import Strict

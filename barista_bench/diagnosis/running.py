@@ -21,7 +21,7 @@ from barista_bench.aids.task_aids import Aid, aids_of, check_aids, parse_aids, p
 from barista_bench.aids.texts import AidBook, OwnBoxes
 from barista_bench.benchmarks.kinds.text import TextTask
 from barista_bench.core.example import Scored, evidence_objects
-from barista_bench.core.resampling import ResampledRepetition, metrics_of_units
+from barista_bench.core.intervals import ResampledRepetition, metrics_of_units
 from barista_bench.core.settings import Names
 from barista_bench.core.statistics import Floats
 from barista_bench.core.status import Status

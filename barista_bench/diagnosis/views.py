@@ -18,7 +18,7 @@ from barista_bench.aids.task_aids import Aid
 from barista_bench.aids.texts import AidBook
 from barista_bench.aids.views import View
 from barista_bench.core.example import Example, Prediction, Scored
-from barista_bench.core.resampling import SCORE
+from barista_bench.core.intervals import SCORE
 from barista_bench.core.task import Task
 from barista_bench.diagnosis.conditions import Condition, PlannedExample, true_aids
 from barista_bench.diagnosis.estimates import UnitMeans, estimate_of

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from barista_bench.core.guarding import unit_of
-from barista_bench.core.resampling import ratio_interval
+from barista_bench.core.intervals import ratio_interval
 from barista_bench.core.status import status_counts
 from barista_bench.core.task import Task
 from barista_bench.files.writing import atomic_write

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
+from barista_bench.core.intervals import PERMUTATIONS
 from barista_bench.core.model_names import ALTERED, HUMAN, SCRIPTED
-from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.errors import BaristaError
 from barista_bench.runs.score.labels import Labels, comparable_groups, run_labels
 from barista_bench.runs.score.scoring import ScoredRun

@@ -24,7 +24,7 @@ samples, since samples of one unit resemble each other.
     run_labels(runs)                      -> {folder: label}         names of models in all of these
 """
 
-from barista_bench.core.resampling import Interval, repetition_intervals
+from barista_bench.core.intervals import Interval, repetition_intervals
 from barista_bench.runs.score.labels import comparable_groups, differing_circumstances, run_labels
 from barista_bench.stats.agreement import AnswerAgreement, RankAgreement, answer_agreement, rank_agreement
 from barista_bench.stats.baselines import BaselineGap, Consistency, baseline_gaps, consistency

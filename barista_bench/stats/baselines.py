@@ -16,8 +16,8 @@ from itertools import combinations
 from statistics import fmean, stdev
 from typing import Final
 
+from barista_bench.core.intervals import PERMUTATIONS
 from barista_bench.core.model_names import ABLATIONS, GUESSES
-from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.runs.score.labels import Labels, run_labels
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun

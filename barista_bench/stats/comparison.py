@@ -21,7 +21,7 @@ import numpy as np
 
 from barista_bench.core.example import Example, content_seed
 from barista_bench.core.guarding import unit_of
-from barista_bench.core.resampling import (
+from barista_bench.core.intervals import (
     CONFIDENCE,
     DIFFERENCE,
     PERMUTATIONS,
@@ -49,7 +49,7 @@ class Comparison:
     """The comparison of two models on the same samples of a task. Differences are `first` minus `second`.
 
     `name` is the task's primary metric. Its `difference` is the mean over repetitions, with the interval [low, high]
-    over `units` resampling units (`core.resampling`). `p_value` comes from a permutation test that swaps whole units
+    over `units` resampling units (`core.intervals`). `p_value` comes from a permutation test that swaps whole units
     between the two models. `p_adjusted` is Holm's correction over all comparisons made together. Fields `sample_*` hold
     these values for the mean sample score. `effect_size` is Cohen's d_z of the examples' sample scores (mean difference
     / its standard deviation), or None if no example differs. `wins`, `ties` and `losses` count examples by their mean

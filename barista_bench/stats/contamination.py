@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from barista_bench.core.resampling import CONFIDENCE, PERMUTATIONS
+from barista_bench.core.intervals import CONFIDENCE, PERMUTATIONS
 from barista_bench.errors import DataError
 from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
 from barista_bench.runs.score.scoring import ScoredRun

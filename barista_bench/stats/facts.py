@@ -18,7 +18,7 @@ import numpy as np
 
 from barista_bench.core.example import graph_span
 from barista_bench.core.guarding import attempt
-from barista_bench.core.resampling import Interval, ratio_interval
+from barista_bench.core.intervals import Interval, ratio_interval
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.breakdowns import answer_failures

@@ -23,7 +23,7 @@ import numpy as np
 
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.example import evidence_objects, graph_span
-from barista_bench.core.resampling import interval_weights, metric_interval
+from barista_bench.core.intervals import interval_weights, metric_interval
 from barista_bench.core.statistics import Floats
 from barista_bench.errors import DataError
 from barista_bench.runs.score.samples import ScoredSample

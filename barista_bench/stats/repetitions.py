@@ -17,7 +17,7 @@ from math import comb
 import numpy as np
 
 from barista_bench.core.guarding import guard, unit_of
-from barista_bench.core.resampling import SCORE, Interval, ratio_interval
+from barista_bench.core.intervals import SCORE, Interval, ratio_interval
 from barista_bench.errors import TaskError
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun

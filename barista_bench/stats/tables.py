@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from barista_bench.core.resampling import PERMUTATIONS
+from barista_bench.core.intervals import PERMUTATIONS
 from barista_bench.errors import BaristaError
 from barista_bench.files.owned_folders import ANALYSIS, replacing_folder
 from barista_bench.files.writing import write_whole

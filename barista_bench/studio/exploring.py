@@ -22,8 +22,8 @@ from barista_bench.scene_graph.coverage import frame_ranges
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, Segment, VideoGraph
 from barista_bench.studio.footage import frame_seconds
 from barista_bench.studio.given_answers import GivenAnswers
+from barista_bench.studio.prompts_for_people import prompt_for_people
 from barista_bench.studio.rating import runs_to_rate
-from barista_bench.studio.told import told_to_people
 from barista_bench.studio.workspace import GRAPH, BackgroundWork, Json, Routes, Workspace, whole_number
 
 MAX_ROWS, MAX_NEAREST = 500, 5
@@ -195,7 +195,7 @@ def _show_question(example: Example) -> Json:
         "task": example.task,
         "id": example.example_id,
         "label": example.label,
-        "question": told_to_people("\n".join(part.text for part in prompt.parts if isinstance(part, TextPart))),
+        "question": prompt_for_people("\n".join(part.text for part in prompt.parts if isinstance(part, TextPart))),
         "frames": [reference.frame_index for reference in example.frames],
         "reference": [row.text for row in explained_reference(example)],
     }

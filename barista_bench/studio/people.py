@@ -42,7 +42,7 @@ from barista_bench.runs.log.sample_log import SampleRecord, sample_digest
 from barista_bench.runs.log_reader import finished_samples
 from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.studio.footage import jpeg
-from barista_bench.studio.told import told_to_people
+from barista_bench.studio.prompts_for_people import prompt_for_people
 from barista_bench.studio.workspace import Json, Routes, Workspace, sent_as, whole_number
 
 log = logging.getLogger(__name__)
@@ -335,7 +335,7 @@ def question_json(question: SampledQuestion) -> Json:
     def told(text: str) -> str:
         if form == "text":  # this text is read in the format that the prompt asks for
             return text
-        return told_to_people(_without_choices(text, choices) if form == "choice" else text)
+        return prompt_for_people(_without_choices(text, choices) if form == "choice" else text)
 
     parts = [told(part.text) if isinstance(part, TextPart) else part.index for part in prompt.parts]
     return {

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtr, stdtrit
 
-from barista_bench.core.resampling import CONFIDENCE, DIFFERENCE, SCORE, Bounds
+from barista_bench.core.intervals import CONFIDENCE, DIFFERENCE, SCORE, Bounds
 from barista_bench.diagnosis.estimates import (
     Estimate,
     Estimates,

@@ -15,8 +15,8 @@ from barista_bench.benchmarks.handyvqa import BENCHMARK, Action, Location, Objec
 from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables, region_move, set_tables
 from barista_bench.cli import commands as cli
 from barista_bench.core.example import Scored
+from barista_bench.core.intervals import ResampledRepetition, repetition_intervals
 from barista_bench.core.model_samples import ModelSamples
-from barista_bench.core.resampling import ResampledRepetition, repetition_intervals
 from barista_bench.core.task import Task
 from barista_bench.data.folder import build
 from barista_bench.scene_graph import encode_mask

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from barista_bench.core.resampling import ratio_interval
+from barista_bench.core.intervals import ratio_interval
 from barista_bench.judging.judged_run import SampleVerdict
 from barista_bench.judging.results import CategoryMetrics, JudgedResults, read_judged
 from barista_bench.judging.scoring import all_judged, score_judged

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, interval_weights, metric_interval
+from barista_bench.core.intervals import DIFFERENCE, SCORE, Bounds, interval_weights, metric_interval
 from barista_bench.core.statistics import Floats
 
 Units = tuple[Floats, Floats]

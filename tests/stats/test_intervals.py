@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import beta, binomtest, norm, t as student
 
 from barista_bench.core.example import FrameRef, Scored
-from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, Interval, ratio_interval, repetition_intervals
+from barista_bench.core.intervals import DIFFERENCE, SCORE, Bounds, Interval, ratio_interval, repetition_intervals
 from barista_bench.core.status import Status
 from barista_bench.runs.score.results import RESULTS_FILE, read_results
 from barista_bench.runs.score.samples import Counted, counted_samples

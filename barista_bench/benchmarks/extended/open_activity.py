@@ -36,10 +36,10 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.display import JudgedSample
 from barista_bench.core.example import Example, Fields, Inputs, ParseError, Prediction, SkippedExample
+from barista_bench.core.intervals import DIFFERENCE, ratio_interval
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.options import Option, protocol_option, rules_of
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.resampling import DIFFERENCE, ratio_interval
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.tables import RangedScore, Table
 

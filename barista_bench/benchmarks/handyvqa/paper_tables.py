@@ -2,7 +2,7 @@
 
 Runs give accuracy by question type, segmentation scores, and scores by number of frames. Sets give the sizes of
 questions and the motion of annotated regions. Runs of one model with different settings (frames, resolution, mode of
-segmentation) are separate rows. Intervals are computed as for every score (`core.resampling`), with all question types
+segmentation) are separate rows. Intervals are computed as for every score (`core.intervals`), with all question types
 drawn together.
 """
 
@@ -25,9 +25,9 @@ from barista_bench.benchmarks.handyvqa.release import MCQ_CATEGORIES, RVOS_CATEG
 from barista_bench.benchmarks.handyvqa.segmentation import SegmentationTarget
 from barista_bench.benchmarks.kinds.masks import frame_masks
 from barista_bench.core.example import Example
+from barista_bench.core.intervals import ResampledRepetition, metric_interval, metrics_of_units
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.options import OptionValue
-from barista_bench.core.resampling import ResampledRepetition, metric_interval, metrics_of_units
 from barista_bench.scene_graph import Rle, decode_mask
 from barista_bench.tables import RangedScore, Table, Value, chart, words
 

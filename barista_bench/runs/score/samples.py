@@ -22,7 +22,7 @@ from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Example, Json, ParseError, Prediction, Scored
 from barista_bench.core.guarding import guard
-from barista_bench.core.resampling import Interval, ResampledRepetition, repetition_intervals
+from barista_bench.core.intervals import Interval, ResampledRepetition, repetition_intervals
 from barista_bench.core.status import Status
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet

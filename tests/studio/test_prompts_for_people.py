@@ -2,11 +2,11 @@
 
 import pytest
 
-from barista_bench.studio.told import told_to_people
+from barista_bench.studio.prompts_for_people import prompt_for_people
 
 
 @pytest.mark.parametrize(
-    ("prompt", "told"),
+    ("prompt", "shown"),
     [
         ("Name all.\n\nAnswer with a JSON array and nothing after it. If nothing holds, answer [].", "Name all."),
         ("List all relations between them as a JSON array.", "List all relations between them."),
@@ -20,5 +20,5 @@ from barista_bench.studio.told import told_to_people
         ('Find this: "a [red] {cup}"', 'Find this: "a [red] {cup}"'),
     ],
 )
-def test_people_read_the_question_and_not_the_answer_format_of_models(prompt: str, told: str) -> None:
-    assert told_to_people(prompt) == told
+def test_people_read_the_question_and_not_the_answer_format_of_models(prompt: str, shown: str) -> None:
+    assert prompt_for_people(prompt) == shown

@@ -17,12 +17,12 @@ _VALUE = ("[[", "[{", '["', "{")
 """Beginnings of a line with an example answer."""
 
 
-def told_to_people(text: str) -> str:
+def prompt_for_people(text: str) -> str:
     """Return a prompt's text without instructions on JSON and on boxes in numbers, and without example answers.
 
-    >>> told_to_people("Name all things. Answer with a JSON array.")
+    >>> prompt_for_people("Name all things. Answer with a JSON array.")
     'Name all things.'
-    >>> told_to_people("List all relations as a JSON array.")
+    >>> prompt_for_people("List all relations as a JSON array.")
     'List all relations.'
     """
     paragraphs = ("\n".join(_lines_for_people(paragraph)) for paragraph in text.split("\n\n"))

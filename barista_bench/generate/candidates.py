@@ -237,10 +237,10 @@ def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
 
 
 def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
-    """Choose, by seed, one candidate of a video per event and answer. All other candidates count as `REPEATED`.
+    """Choose, by seed, the candidates of a video that ask for new facts. All other candidates count as `REPEATED`.
 
-    So does a candidate of any subtask whose claims are among those of a chosen one, or the other way round. The
-    subtasks choose in turns, an event each, so that none of them takes all events from another.
+    So does a candidate of any subtask that makes a claim of a chosen one. The subtasks choose in turns, an event each,
+    so that none of them takes all events from another.
     """
     listed = list(candidates)
     events = [_seeded_event(candidate, seed) for candidate in listed]
@@ -254,15 +254,13 @@ def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tal
     ]
     kept: dict[int, QuestionCandidate] = {}
     facts: set[tuple[object, ...]] = set()
-    claimed: set[frozenset[Statement]] = set()
+    claimed: set[Statement] = set()
     for number in sorted(range(len(seeded)), key=lambda number: seeded[number][0]):
         candidate = seeded[number][1]
-        claims = candidate.claims
-        is_claimed = bool(claims) and any(claims <= other or other <= claims for other in claimed)
-        if facts.isdisjoint(candidate.facts) and not is_claimed:
+        if facts.isdisjoint(candidate.facts) and claimed.isdisjoint(candidate.claims):
             kept[number] = candidate
             facts |= candidate.facts
-            claimed |= {claims} if claims else set()
+            claimed |= candidate.claims
         else:
             tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
     return [candidate for _, candidate in sorted(kept.items())]

@@ -29,7 +29,7 @@ from barista_bench.generate.nearby import (
     uses_near,
 )
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import ActionSpan, ValueSpan
+from barista_bench.generate.spans import ActionSpan, ValueSpan, find_overlapping
 from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import Side, is_excluded
 
@@ -248,7 +248,8 @@ class HasValue(Statement, frozen=True):
     container", a container that is already empty may look like a container that is being emptied. Near a gradual change
     the statement is undecided, since the moment when a tray became empty cannot be determined.
     So is a value between two gradual values, during the first: if a mug is empty and then full, and no activity fills
-    it, the graph does not say from when on it is being filled.
+    it, the graph does not say from when on it is being filled. While something else is going on, such as a machine that
+    extracts, it does not say either whether the mug is still empty.
     """
 
     deciding_work: ClassVar[str] = SAY_STATE
@@ -264,17 +265,21 @@ class HasValue(Statement, frozen=True):
             return None
         spans = lasting_spans(scene, scene.values_of(self.object, self.type), self.frame)
         relations = [scene.domain.relation_of(self.type, span.value, self.value) for span in spans]
+        near = self.frame - scene.margin, self.frame + scene.margin + 1
+        is_unclear = any(first in spans and self._leaves_out_value(scene, first, last) for first, last in scene.changes)
         if any(span.value == self.value for span in spans) or "synonym" in relations:
-            return True
-        if is_going_on(scene, self.value, self.object, self.frame - scene.margin, self.frame + scene.margin + 1):
+            others = (span.value for span in find_overlapping(scene.values, *near) if span.thing.id != self.object)
+            return None if is_unclear and any(value in scene.domain.ongoing for value in others) else True
+        if is_going_on(scene, self.value, self.object, *near):
             return None
-        if any(first in spans and self._is_passed_between(scene, first, last) for first, last in scene.changes):
+        if is_unclear and self.value not in scene.domain.gradual.get(self.type, ()):
             return None
         return False if "exclusive" in relations else None
 
-    def _is_passed_between(self, scene: Scene, first: ValueSpan, last: ValueSpan) -> bool:
+    def _leaves_out_value(self, scene: Scene, first: ValueSpan, last: ValueSpan) -> bool:
+        """Return whether an object passes from a gradual value to another, and nothing says what is between them."""
         gradual, relation_of = scene.domain.gradual.get(self.type, ()), scene.domain.relation_of
-        if self.value in gradual or first.value not in gradual or last.value not in gradual:
+        if first.value not in gradual or last.value not in gradual:
             return False
         values = (v for v in scene.domain.ongoing if relation_of(self.type, v, first.value) == "exclusive")
         return not any(is_going_on(scene, value, self.object, first.start, last.start + 1) for value in values)

@@ -196,7 +196,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
             {"First the drawer, then the coffee cup.", "The coffee cup both times.", "The drawer both times."},
         ),
         (
-            *("HOA", "At 00:01.20, which hand or hands are touching the coffee cup?", "Only the left hand."),
+            *("HOA", "At 00:01.20, which hand or hands, if any, are touching the coffee cup?", "Only the left hand."),
             {"Only the right hand.", "Both hands.", "Neither hand."},
         ),
         (

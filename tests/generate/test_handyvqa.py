@@ -164,9 +164,16 @@ def test_no_question_asks_which_hand_holds_an_object_of_both_hands(tmp_path: Pat
 def test_state_asks_for_the_course_of_values_and_offers_others_of_the_same_values(scene: Scene) -> None:
     by_frame = {c.frames[0]: c for c in asked(scene, "state")}
     assert right(by_frame[60]) == ["First closed, then open, then closed again."]
-    assert right(by_frame[95]) == ["Closed throughout."]
     assert distractors(by_frame[60]) >= {"First closed, then open.", "First open, then closed.", "Open throughout."}
     assert {c.question for c in by_frame.values()} == {"What state is the milk carton in during the clip?"}
+
+
+def test_a_state_that_stays_is_asked_only_of_an_object_that_hands_touch_in_the_clip(tmp_path: Path) -> None:
+    touched = [*RELATIONS, relation("right", "carton", "human_actions", "touches", (90, 100))]
+    for name, relations in (("apart", RELATIONS), ("touched", touched)):
+        scene = scene_of(tmp_path / name, document(relations=relations))
+        at_rest = [right(c) for c in asked(scene, "state") if c.frames == (95,)]
+        assert at_rest == ([["Closed throughout."]] if name == "touched" else [])
 
 
 def test_a_course_that_only_leaves_a_value_out_is_not_wrong(tmp_path: Path) -> None:

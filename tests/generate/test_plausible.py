@@ -88,9 +88,10 @@ def test_no_other_subtask_asks_for_a_fact_that_one_answer_tells_of_a_moment() ->
     state, touch = HasValue("mug", "state", "full", 10), Touches("left", "mug", 10)
     both = candidate_of(Choice("full and touched", AllOf((state, touch))), subtask="two")
     tally = Tally()
-    for claim in (state, touch):
+    more = AllOf((touch, Touches("left", "jar", 30)))
+    for claim in (state, touch, more):
         assert len(one_per_event([both, candidate_of(Choice("one", claim), subtask="one")], 0, tally)) == 1
-    assert sum(count for (_, reason), count in tally.items() if reason == REPEATED) == 2
+    assert sum(count for (_, reason), count in tally.items() if reason == REPEATED) == 3
     for claim in (Touches("left", "mug", 20), Touches("right", "mug", 10)):
         assert len(one_per_event([both, candidate_of(Choice("one", claim), subtask="one")], 0, Tally())) == 2
     masks = candidate_of(both.right[0], subtask="masks", chosen_as=("two", "?"))
@@ -108,7 +109,9 @@ HELD = Touches("right", "lid", 10)
         (HasValue("lid", "state", "open", 10), Changes(*CHANGE, 10, 21)),
         (NextState("lid", "state", "close", 10, 20), Changes(*CHANGE, 10, 21)),
         (Changes(*CHANGE, 10, 21), BringsAbout("Close lid", *CHANGE, 10, 21, ("close",))),
+        (NextAction("Close lid", 10, 20), BringsAbout("Close lid", *CHANGE, 10, 21, ("close",))),
         (AllOf((AwayFrom("right", "lid", 20), HELD)), AllOf((HELD, Touches("right", "cup", 20)))),
+        (AllOf((AwayFrom("right", "lid", 20), HELD)), AwayFrom("right", "lid", 20)),
     ],
 )
 def test_no_other_question_asks_for_moments_that_the_answer_about_a_change_tells(
@@ -307,6 +310,17 @@ def test_a_mug_that_is_full_next_is_being_filled_at_some_time_before(
     assert HasValue("mug", "state", "being filled", 20).truth(scene) is is_filled
     assert HasValue("mug", "state", "full", 20).truth(scene) is False
     assert HasValue("mug", "state", "empty", 20).truth(scene) is True
+
+
+def test_a_mug_may_be_empty_no_longer_while_a_machine_extracts(tmp_path: Path) -> None:
+    objects = {"mug": "coffee cup", "machine": "coffee machine"}
+    states = [("mug", "empty", (0, 90)), ("mug", "full", (90, 120))]
+    states += [("machine", "idle", (0, 40)), ("machine", "extracting", (40, 120))]
+    document = graph_document(objects, attributes=[(thing, "state", value, span) for thing, value, span in states])
+    scene = scene_of(tmp_path, document)
+    truths = [HasValue("mug", "state", "empty", frame).truth(scene) for frame in (20, 60)]
+    assert truths == [True, None]
+    assert HasValue("machine", "state", "extracting", 60).truth(scene) is True
 
 
 def test_no_wrong_interval_holds_a_touch_between_its_moments(tmp_path: Path) -> None:

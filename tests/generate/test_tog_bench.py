@@ -67,6 +67,18 @@ def test_only_a_touch_distinguishes_things_with_ambiguous_names(tmp_path: Path) 
     assert "Wash the bowl that the person touches." in candidates
     assert f"Wash the pitcher and the bowl.{HANDLED}" in candidates
     assert f"I need something to mix a salad in.{HANDLED}" in candidates
+    candidates, _ = asked(table(tmp_path / "named", things, contacts=held("bowl", "tray")))
+    assert f"Move the bowl away from the tray.{HANDLED}" in candidates  # another bowl may stand beside them
+
+
+def test_of_instructions_that_ask_for_the_same_one_is_used_for_an_object(tmp_path: Path) -> None:
+    things = {"right": "right hand", "cup": "coffee cup", "jug": "pitcher", "spoon": "spoon"}
+    scene = table(tmp_path, things, contacts=held("cup", "jug", "spoon"))
+    family = ToGBenchFamily(load_domain())
+    stirring = [c for c in family.decide_all(scene, Tally()) if c.question.startswith("Stir")]
+    assert Counter(c.objects[0] for c in stirring) == {"cup": 2, "jug": 2}
+    used = [c for c in family.collect_candidates(scene, Tally(), 99, 0) if c.question.startswith("Stir")]
+    assert sorted(c.objects[0] for c in used) == ["cup", "jug"]
 
 
 def test_a_wish_or_a_name_that_two_things_could_serve_is_refused(tmp_path: Path) -> None:

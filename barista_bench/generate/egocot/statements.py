@@ -101,11 +101,6 @@ class AwayFrom(Statement, frozen=True):
     object: str
     frame: int
 
-    @property
-    def implications(self) -> tuple[Statement, ...]:
-        """Return nothing: what the hand touches at the moment tells this too."""
-        return ()
-
     def recorded_truth(self, scene: Scene) -> Truth:
         touches = Touches(self.side, self.object, self.frame).truth(scene)
         return None if touches is None else not touches
@@ -227,7 +222,7 @@ class BringsAbout(Statement, frozen=True):
 
     @property
     def implications(self) -> tuple[Statement, ...]:
-        return self, *self.change.implications
+        return self, *self.change.implications, NextAction(self.action, self.start, self.end - 1)
 
     def recorded_truth(self, scene: Scene) -> Truth:
         changes = self.change.truth(scene)

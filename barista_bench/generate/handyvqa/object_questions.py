@@ -105,7 +105,10 @@ class ObjectQuestions:
         self.names = ClipNames(scene)
 
     def states(self) -> Candidates:
-        """Yield questions about the sequence of an attribute's values, in clips around and halfway between changes."""
+        """Yield questions about the sequence of an attribute's values, in clips around and halfway between changes.
+
+        The object changes or is touched in the clip.
+        """
         scene, kind = self.scene, self.words.state
         spans = [span for span in scene.values if span.type == kind]
         for thing in dict.fromkeys(span.thing for span in spans):
@@ -113,6 +116,10 @@ class ObjectQuestions:
             usual_values = {span.value for span in spans if span.thing.category == thing.category}
             moments = {frame for span in spans_of_thing for frame in (span.start, (span.start + span.end) // 2)}
             for clip in dict.fromkeys(clip_around(scene, frame) for frame in sorted(moments - {0})):
+                changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
+                uses = find_overlapping(scene.uses, clip.start, clip.stop)
+                if not changes and not any(thing.id in (u.thing.id, *scene.wholes.get(u.thing.id, ())) for u in uses):
+                    continue
                 recorded = recorded_sequence(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
                 sequence = recorded if recorded and len(recorded) <= LONGEST_SEQUENCE else (spans_of_thing[0].value,)
                 sequences = dict.fromkeys(
@@ -123,7 +130,6 @@ class ObjectQuestions:
                 given = self.names.conditions((thing.id,), clip, barred)
                 slots = {"name": self.names.name(thing.id, clip, barred)}
                 candidate = self._candidate("state", clip, right, distractors, given, (thing.id,), slots=slots)
-                changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
                 events = [f"{thing.id} from {frame}" for frame in changes] or [f"{thing.id} {sequence}"]
                 yield msgspec.structs.replace(candidate, event=FACTS.join(events))
 

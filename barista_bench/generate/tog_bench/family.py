@@ -24,7 +24,7 @@ from barista_bench.benchmarks.tog_bench.release import (
     video_file,
 )
 from barista_bench.core.boxes import xywh_to_xyxy
-from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video
+from barista_bench.generate.candidates import FACTS, Choice, Item, QuestionCandidate, by_video
 from barista_bench.generate.descriptions import BY_TOUCH, name_object
 from barista_bench.generate.family import Family, family_words, place_video
 from barista_bench.generate.scene import Scene
@@ -63,12 +63,15 @@ class Instruction(DomainRecord, frozen=True):
             letter is not in `say`.
         unless: names or categories of objects that would permit another answer if they were in view.
         step: process step during which hands must use all of the objects; empty if no step is needed.
+        requests: what is to be done with {a}, if several instructions ask for the same. For an object, only one of the
+            instructions with a common request is used.
     """
 
     say: str
     takes: Slots
     unless: tuple[str, ...] = ()
     step: str = ""
+    requests: tuple[str, ...] = ()
 
 
 class TogWords(DomainRecord, frozen=True):
@@ -132,7 +135,11 @@ class ToGBenchFamily(Family):
             spans = [(step.start, step.end) for step in scene.steps if step.name == instruction.step][:1]
             for things in _fillings(scene, takes) if spans or not instruction.step else ():
                 touched = [TouchedDuring(thing.id, *span) for span in spans for thing in things]
-                yield self._candidate(scene, template, things, takes, [*evidence, *touched])
+                candidate = self._candidate(scene, template, things, takes, [*evidence, *touched])
+                if instruction.requests:
+                    event = FACTS.join(f"{request} {things[0].id}" for request in instruction.requests)
+                    candidate = msgspec.structs.replace(candidate, event=event, topic="request")
+                yield candidate
 
     def _brought_about_candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         for span in scene.places:
@@ -165,7 +172,7 @@ class ToGBenchFamily(Family):
         # "That the person touches" in a name already restricts the objects, so the sentence is not needed, and vice
         # versa.
         unsaid = [t for t in handled_things if not any(e == t and BY_TOUCH in e.description for e in explicit.values())]
-        alike = [thing for thing in unsaid if self._is_like_another(thing, things, scene)]
+        alike = [thing for thing in unsaid if self._is_like_another(thing, scene)]
         touched = [t for t in explicit.values() if t in alike or t.name.endswith(BY_TOUCH)]
         # The sentence also replaces a second "that the person touches".
         is_said = len(touched) > 1 or any(thing not in touched for thing in alike)
@@ -207,12 +214,12 @@ class ToGBenchFamily(Family):
         slot_text = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
         return f"tog_bench/{kind}", {kind: slot_text, "end": ""}
 
-    def _is_like_another(self, thing: NamedObject, things: Sequence[NamedObject], scene: Scene) -> bool:
+    def _is_like_another(self, thing: NamedObject, scene: Scene) -> bool:
         """Return whether an object of another kind in the video could have the object's name: a jug beside a kettle.
 
         Objects of the same kind are distinguished by their names.
         """
-        kind, others = self._kind(thing), [other for other in scene.things.values() if other not in things]
+        kind, others = self._kind(thing), scene.things.values()
         kinds = {self._kind(other) for other in others if not scene.is_part_of_other(thing.id, other.id)} - {kind}
         return any(self.domain.same_noun(kind, other) for other in kinds)
 

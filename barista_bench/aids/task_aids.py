@@ -139,7 +139,7 @@ def parse_aids(texts: Iterable[str]) -> tuple[Aid, ...]:
     return tuple(aids[level] for level in LEVELS if level in aids)
 
 
-def check_aids(task: Task, aids: Iterable[Aid]) -> None:
+def check_admitted(task: Task, aids: Iterable[Aid]) -> None:
     """Raise ConfigError if the task does not admit an aid, for example because the task asks about its level."""
     declared = aids_of(task)
     for aid in aids:

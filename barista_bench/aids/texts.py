@@ -10,7 +10,7 @@ from typing import Final
 from barista_bench.aids.facts import Fact, FalseFacts, QuestionScene, asked_frames, sort_facts
 from barista_bench.aids.graph_rows import Box, GraphRows, read_graph_rows
 from barista_bench.aids.levels import LEVELS, PICTURES, LevelName, Part
-from barista_bench.aids.task_aids import Aid, aids_of, check_aids
+from barista_bench.aids.task_aids import Aid, aids_of, check_admitted
 from barista_bench.aids.views import View, Viewed, viewed
 from barista_bench.core.boxes import BoxFormat, describe_format, write_box
 from barista_bench.core.deriving import GraphTask
@@ -52,7 +52,7 @@ class AidBook:
             ConfigError: the task does not admit an aid in `aids`, or its examples do not come from a graph.
             DataError: a graph table is missing, unreadable or lacks a video.
         """
-        check_aids(task, aids)
+        check_admitted(task, aids)
         traced = [example for example in examples if _is_traced(task, example)]
         if not traced:
             raise ConfigError(

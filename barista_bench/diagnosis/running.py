@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from barista_bench.aids.levels import LEVELS, PICTURES, LevelName
-from barista_bench.aids.task_aids import Aid, aids_of, check_aids, parse_aids, parse_views
+from barista_bench.aids.task_aids import Aid, aids_of, check_admitted, parse_aids, parse_views
 from barista_bench.aids.texts import AidBook, OwnBoxes
 from barista_bench.benchmarks.kinds.text import TextTask
 from barista_bench.core.example import Scored, evidence_objects
@@ -123,7 +123,7 @@ def plan_tasks(config: DiagnoseConfig) -> list[DiagnosisTask]:
     for opened in open_tasks(config):
         task, examples = opened.task, opened.examples.examples
         aids, own = parse_aids(config.aid), parse_aids(config.own)
-        check_aids(task, (*aids, *own))
+        check_admitted(task, (*aids, *own))
         book = AidBook.open(task, examples, config.graph or opened.data)
         levels = [aid.level for aid in aids] or usual_levels(task, opened.examples, opened.data)
         levels += [aid.level for aid in own if aid.level not in levels]

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from barista_bench.benchmarks import get_benchmark
 from barista_bench.core.leaderboards import SCALE
+from barista_bench.core.plugins import plugin_entries
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import shared_name
 from barista_bench.hub import checks
@@ -142,7 +143,8 @@ def submission_of(
 def _check_name(row: SubmissionRow, target: SubmissionTarget) -> None:
     """Check that the run's model is the model that the submission names."""
     run = row.results.model.name
-    plain = run.partition(":")[2] if run.partition(":")[0] in ("sam3", "served", "predictions") else run
+    kind, _, rest = run.partition(":")
+    plain = rest if kind in plugin_entries("models") else run
     expected = target.model_name or target.model_repo
     if expected.casefold() not in (run.casefold(), plain.casefold()):
         raise DataError(

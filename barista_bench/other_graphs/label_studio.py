@@ -16,7 +16,7 @@ from barista_bench.other_graphs.rows import (
     AttributeRow,
     Moment,
     ObjectRow,
-    RelationRow,
+    PredicateRow,
     Rows,
     SegmentRow,
     Shape,
@@ -175,7 +175,7 @@ class _TaskReader:
         both = [*ends["right"], *ends["left"]]
         for label in record.labels:
             for subject, target in ends.get(record.direction, both):
-                self._video.relations.append(RelationRow(where, subject, label, target))
+                self._video.relations.append(PredicateRow(where, subject, label, target))
 
 
 def _kind(record: _Result) -> str:

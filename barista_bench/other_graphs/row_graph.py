@@ -17,7 +17,7 @@ from barista_bench.other_graphs.rows import (
     AttributeRow,
     Moment,
     ObjectRow,
-    RelationRow,
+    PredicateRow,
     Rows,
     SegmentRow,
     Span,
@@ -201,7 +201,7 @@ class RowGraph:
             self._writer.add_attribute(self._ids[row.object], kind, value, start, end)
         return None
 
-    def _add_relation(self, row: RelationRow) -> str | None:
+    def _add_relation(self, row: PredicateRow) -> str | None:
         predicate = tidy_name(row.predicate)
         if row.subject == row.object:
             return "its subject is its object"

@@ -74,7 +74,7 @@ class AttributeRow(NamedTuple):
     span: Span | None = None
 
 
-class RelationRow(NamedTuple):
+class PredicateRow(NamedTuple):
     """A relation between two objects.
 
     Without a span, the relation holds on all frames on which both objects are annotated. Without a type, the domain
@@ -115,7 +115,7 @@ class VideoRows:
     only: str | None = None
     objects: list[ObjectRow] = field(default_factory=list)
     attributes: list[AttributeRow] = field(default_factory=list)
-    relations: list[RelationRow] = field(default_factory=list)
+    relations: list[PredicateRow] = field(default_factory=list)
     segments: list[SegmentRow] = field(default_factory=list)
     annotated: list[Moment] = field(default_factory=list)
     incomplete: set[Moment | None] = field(default_factory=set)

@@ -29,7 +29,7 @@ from barista_bench.other_graphs.rows import (
     AttributeRow,
     Moment,
     ObjectRow,
-    RelationRow,
+    PredicateRow,
     Rows,
     SegmentRow,
     Shape,
@@ -210,7 +210,7 @@ def _add_fact(section: str, table: AnyTable, video: VideoRows, record: Record, p
     texts = {name: _text(record, column) for name, column in columns.items()}
     kind = texts["type"] or None
     if section == "relations":
-        row = RelationRow(place, texts["subject"], texts["predicate"], texts["object"], kind, span)
+        row = PredicateRow(place, texts["subject"], texts["predicate"], texts["object"], kind, span)
         video.relations.append(row)
     elif section == "attributes" and not texts["value"]:
         video.tally.left_out["attributes without a value"] += 1

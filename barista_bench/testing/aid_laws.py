@@ -28,7 +28,7 @@ ENOUGH = 500
 _LINE = re.compile(r"- (?P<words>.*?)(?: (?P<box>\[[^]]*\]))? \((?:at|from) .*\)")
 
 
-def check_aids(book: AidBook, examples: Sequence[Example], reason: Reasoner | None, least: float = 0.9999) -> None:
+def check_aid_laws(book: AidBook, examples: Sequence[Example], reason: Reasoner | None, least: float = 0.9999) -> None:
     """Check the laws of the aids of one task.
 
     The reasoner gets all aids that a question needs. Copiers get every set of admitted aids. They are not checked for

@@ -8,7 +8,7 @@ import pytest
 from barista_bench.aids.facts import TOLERANCE
 from barista_bench.aids.graph_rows import read_graph_rows
 from barista_bench.aids.levels import LEVELS
-from barista_bench.aids.task_aids import Aid, TaskAids, check_aids, parse_aids
+from barista_bench.aids.task_aids import Aid, TaskAids, check_admitted, parse_aids
 from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
@@ -72,7 +72,7 @@ def test_a_task_admits_no_aid_of_the_level_that_it_asks() -> None:
     for task in AIDED_TASKS:
         assert not any(map(task.aids.asks, task.aids.admitted)), (task.benchmark, task.name)
     with pytest.raises(ConfigError, match="relations asks about that level"):
-        check_aids(get_task("barista", "relations"), parse_aids(["relations"]))
+        check_admitted(get_task("barista", "relations"), parse_aids(["relations"]))
 
 
 def test_a_task_of_another_package_only_declares_its_aids(aids_of: Aids, kitchen_data: Path) -> None:

@@ -13,7 +13,7 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner
-from barista_bench.testing.aid_laws import check_aids
+from barista_bench.testing.aid_laws import check_aid_laws
 from tests.conftest import MadeOnce
 
 pytestmark = pytest.mark.full
@@ -50,7 +50,7 @@ def test_a_copier_of_objects_in_view_gains_nothing(
     for example in told:
         text = book.text(example, [Aid("objects")], DEFAULT_BOX_FORMAT) or ""
         assert "Times are seconds after the beginning of what is asked about" in text
-    check_aids(book, examples.examples, None)
+    check_aid_laws(book, examples.examples, None)
 
 
 def test_videos_joined_of_clips_have_no_aid(sibling_data: Callable[[str], Path], graph_data: Path) -> None:

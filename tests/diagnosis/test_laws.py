@@ -16,7 +16,7 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError
 from barista_bench.mini import write_kitchen
-from barista_bench.testing.aid_laws import ENOUGH, check_aids, copier_gains, reasoner_scores
+from barista_bench.testing.aid_laws import ENOUGH, check_aid_laws, copier_gains, reasoner_scores
 from barista_bench.testing.laws import LawError
 from tests.conftest import MadeOnce
 from tests.diagnosis.conftest import SAMPLING, TASKS, Aids
@@ -29,7 +29,7 @@ PARTLY_SEEN = 0.9
 @pytest.mark.parametrize("name", [name for name in TASKS if name != "temporal_vqa"])
 def test_aids_suffice_and_a_copier_gains_nothing_for_every_set_of_levels(name: str, aids_of: Aids) -> None:
     _, examples, book = aids_of(name)
-    check_aids(book, examples, None if name == "activity" else exact_reasoner(book))
+    check_aid_laws(book, examples, None if name == "activity" else exact_reasoner(book))
 
 
 def test_aids_suffice_for_every_kind_of_change(aids_of: Aids) -> None:
@@ -45,13 +45,13 @@ def test_a_copier_of_free_text_gains_words_and_is_not_gated(aids_of: Aids) -> No
     _, examples, book = aids_of("referring")
     gains = copier_gains(book, examples)
     assert max(fmean(values) for values in gains.values()) > 0.02
-    check_aids(book, examples, None)
+    check_aid_laws(book, examples, None)
 
 
 def test_an_aid_that_lacks_facts_breaks_the_law(aids_of: Aids) -> None:
     _, examples, book = aids_of("relations")
     with pytest.raises(LawError, match="tell all facts"):
-        check_aids(book, examples, lambda *_: "[]")
+        check_aid_laws(book, examples, lambda *_: "[]")
     assert issubclass(LawError, BaristaError)
 
 
@@ -79,4 +79,4 @@ def test_the_upper_limit_of_a_copiers_gain_is_below_two_hundredths(name: str, ma
     task, examples = get_task("barista", name), open_examples(many_kitchens, "barista", name)
     book = AidBook.open(task, examples.examples, str(many_kitchens))
     assert sum(bool(book.levels(example)) for example in examples.examples) >= ENOUGH
-    check_aids(book, examples.examples, None)
+    check_aid_laws(book, examples.examples, None)

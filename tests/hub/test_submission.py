@@ -178,7 +178,7 @@ def test_results_of_another_model_are_refused_but_not_those_of_another_engine() 
     with pytest.raises(DataError, match=r"model.name: is 'garden/other', not 'garden/fruit-8b'.*Fix.*--model-name"):
         made(results(model="garden/other"))
     assert made(results(model="/ckpt/7"), model_name="/ckpt/7").rows
-    for name in (f"served:{MODEL}", f"sam3:{MODEL}", f"predictions:{MODEL}", MODEL.upper()):
+    for name in (f"served:{MODEL}", f"sam3:{MODEL}", f"predictions:{MODEL}", f"dual:{MODEL}", MODEL.upper()):
         assert made(results(model=name)).rows
 
 

@@ -8,7 +8,7 @@ Masks are built from column runs, never rasterised; a few thousand of them serve
 
 import json
 import uuid
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -123,21 +123,18 @@ class VideoMaker:
         """A colour for most, a type for some, states that change; about 1.2 a mask."""
         rows = [self.attribute(0, "type", PREPARATIONS[self.index % len(PREPARATIONS)], [span(0, self.frames)])]
         wanted = ATTRIBUTE_ROWS / INSTANCES * self.shown.sum() - self.shown[0].sum()
-        kinds = ["color"] * len(self.ids) + ["state"] * len(self.ids) + ["color"] * len(self.ids)
-        for index, kind in enumerate(kinds):
+        for kind, item in product(("color", "state", "color"), range(len(self.ids))):
             if wanted <= 0:
                 break
-            item = index % len(self.ids)
             if kind == "state" and self.rng.random() < 0.6:
                 continue
             wanted -= self.shown[item].sum()
-            cuts = [0, *np.sort(self.rng.integers(1, self.frames, 4)).tolist(), self.frames] if kind == "state" else []
-            if kind == "color":
-                value = "skin" if "hand" in self.categories[item] else str(self.rng.choice(COLOURS))
-                rows.append(self.attribute(item, "color", value, [span(0, self.frames)]))
-            for start, end in pairwise(cuts):
+            changes = np.sort(self.rng.integers(1, self.frames, 4)).tolist() if kind == "state" else []
+            for start, end in pairwise([0, *changes, self.frames]):
+                is_skin = kind == "color" and "hand" in self.categories[item]
                 if start < end:
-                    rows.append(self.attribute(item, "state", str(self.rng.choice(STATES)), [span(start, end)]))
+                    value = "skin" if is_skin else str(self.rng.choice(STATES if kind == "state" else COLOURS))
+                    rows.append(self.attribute(item, kind, value, [span(start, end)]))
         return rows
 
     def attribute(self, item: int, kind: str, value: str, ranges: list[dict[str, int]]) -> dict[str, object]:

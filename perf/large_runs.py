@@ -1,7 +1,6 @@
 """CPU time and memory of `score` and `report`, and of reading a log, on runs of very many samples.
 
     python perf/large_runs.py [--examples 10000] [--repetitions 10] [--tasks relations,activity] [--quick]
-    python perf/large_runs.py --folder FOLDER        keeps what it makes there, for the next time
 
 A frozen set of each task is made of a mini kitchen's rows, repeated under video ids of their own, 50 examples a video
 and one small picture an image (the largest of the five benchmarks has 11,000 questions); `chance` answers all of it.
@@ -14,7 +13,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,14 +63,9 @@ def make_set(kitchen: Path, folder: Path, task: str, count: int) -> None:
 
 
 def make_run(root: Path, task: str, count: int, repetitions: int) -> Path:
-    """A run of `chance` over the set of one task; made once, and found again."""
-    data = root / f"data_{task}_{count}"
-    if not data.exists():
-        partial = data.with_suffix(".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        make_set(root / "kitchen", partial, task, count)
-        partial.rename(data)
-    out = root / f"run_{task}_{count}_{repetitions}"
+    """A run of `chance` over the set of one task."""
+    data, out = root / f"data_{task}", root / "runs"
+    make_set(root / "kitchen", data, task, count)
     run(data, out, model="chance", repetitions=repetitions, task=[task], progress=False)
     return out / task
 
@@ -102,24 +95,15 @@ def time_readers(folder: Path) -> None:
     print(f"{folder.name}, log of {records} records: {plain / ours:.2f}x as fast as json.loads of {lines} lines")
 
 
-def main(
-    examples: int = 10_000,
-    repetitions: int = 10,
-    tasks: str = "relations,activity",
-    folder: Path | None = None,
-    quick: bool = False,
-) -> None:
+def main(examples: int = 10_000, repetitions: int = 10, tasks: str = "relations,activity", quick: bool = False) -> None:
     count, repetitions = (500, 4) if quick else (examples, repetitions)
     datasets.disable_progress_bars()
     with tempfile.TemporaryDirectory() as made:
-        root = folder or Path(made)
-        root.mkdir(parents=True, exist_ok=True)
-        if not (root / "kitchen").exists():
-            write_kitchen(root / "kitchen", videos=3, width=128, height=72, seconds=(6.0, 8.0), num_proc=1)
+        root = Path(made)
+        write_kitchen(root / "kitchen", videos=3, width=128, height=72, seconds=(6.0, 8.0), num_proc=1)
         for task in tasks.split(","):
             run_folder, page = make_run(root, task, count, repetitions), root / f"report_{task}"
             time_readers(run_folder)
-            shutil.rmtree(page, ignore_errors=True)
             for command in (["score", run_folder], ["report", run_folder, "--out", page]):
                 cpu, wall, memory = measure_command(command)
                 what = f"{task}, {count} x {repetitions} samples, {command[0]}"

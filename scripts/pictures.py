@@ -10,10 +10,10 @@ import shutil
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import chdir, contextmanager
 from io import BytesIO
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import quote
@@ -197,10 +197,13 @@ def picture(browser: Browser, page_address: str, screen: Screen, sample: str) ->
     page.close()
 
 
-def view_pictures(browser: Browser, page_address: str, view: View, sample: str, video: str = "") -> None:
-    """Write a view as `docs/images/studio_<name>_<width>_<scheme>.webp`, in both sizes and colour schemes."""
+def view_pictures(browser: Browser, addresses: Iterable[str], view: View, sample: str, video: str = "") -> None:
+    """Write a view as `docs/images/studio_<name>_<width>_<scheme>.webp`, in both sizes and colour schemes.
+
+    The pictures use the addresses in turn.
+    """
     address = view.address.format(sample=quote(sample, safe=""), video=quote(video))
-    for (width, height), scheme in product(SIZES.items(), SCHEMES):
+    for ((width, height), scheme), page_address in zip(product(SIZES.items(), SCHEMES), cycle(addresses), strict=False):
         page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
         page.goto(page_address)
         page.wait_for_url(lambda url: "token=" not in url)  # the studio moves to an address of its own
@@ -255,11 +258,11 @@ def participant(browser: Browser, data: Path) -> None:
         port = free.getsockname()[1]
         free.close()
         study = Study(1, port, "", (str(data),), ("grounding",), 20, 20)
-        links = invite(Path(folder), study, ["anna"])
+        links = invite(Path(folder), study, ["anna", "ben", "carla", "david"])  # each sees the first question
         with study_server(Path(folder)) as server:
             thread = threading.Thread(target=server.run)
             thread.start()
-            view_pictures(browser, links["anna"], STUDYING, "")
+            view_pictures(browser, links.values(), STUDYING, "")
             server.stop()
             thread.join()
 
@@ -284,7 +287,7 @@ if __name__ == "__main__":
         review = BUILD / "releases" / "review.jsonl"
         with studio([BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs" / "chance", review]) as address:
             for view in EXPLORING:
-                view_pictures(browser, address, view, sample)
+                view_pictures(browser, [address], view, sample)
         participant(browser, BUILD / "data" / "barista")
         project = BUILD / "own" / "project"
         with (
@@ -292,8 +295,8 @@ if __name__ == "__main__":
             studio([project], compared=(second_annotator(project, Path(folder)),)) as address,
         ):
             for view in ANNOTATING:
-                view_pictures(browser, address, view, sample, video=next(iter(open_project(project).file.videos)))
+                view_pictures(browser, [address], view, sample, video=next(iter(open_project(project).file.videos)))
         with studio([project, BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs"], BUILD) as address:
             for view in WORKING:
-                view_pictures(browser, address, view, sample)
+                view_pictures(browser, [address], view, sample)
         browser.close()

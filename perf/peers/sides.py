@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,6 +21,13 @@ PEERS = (LMMS_EVAL, VLLM)
 Answers = dict[str, list[str]]
 """The answers to each prompt, by its id."""
 
+_OUR_FLAGS = """\
+--task={task} --model={model} --device=cpu --dtype=float32 --limit={count} --repetitions={repetitions}
+--temperature={temperature} --max-new-tokens={new_tokens} --batch-size={batch} --out={out}/run"""
+_LMMS_EVAL_FLAGS = f"""\
+--model=qwen2_5_vl --tasks=prompts --include_path={{out}}/tasks --output_path={{out}}/results --log_samples
+--model_args=pretrained={{model}},device=cpu,device_map=cpu,min_pixels={MIN_PIXELS},max_pixels={MAX_PIXELS}
+--limit={{count}} --repeats={{repetitions}} --batch_size={{answers}}"""
 _LMMS_EVAL_TASK = """\
 task: prompts
 dataset_path: parquet
@@ -93,48 +99,21 @@ def _variables(side: str) -> dict[str, str]:
 
 
 def _command(side: str, job: Job) -> list[str | Path]:
+    values = {**asdict(job), "answers": job.batch * job.repetitions}
     if side == OURS:
-        return [sys.executable, "-m", "barista_bench.cli", "run", job.data, *_flags(_our_settings(job))]
+        flags = [flag.format_map(values) for flag in _OUR_FLAGS.split()]
+        return [sys.executable, "-m", "barista_bench.cli", "run", job.data, *flags]
     if side == LMMS_EVAL:
-        return [interpreter(side), "-m", "lmms_eval", *_flags(_lmms_eval_settings(job)), "--log_samples"]
+        _write_lmms_eval_task(job)
+        return [interpreter(side), "-m", "lmms_eval", *(flag.format_map(values) for flag in _LMMS_EVAL_FLAGS.split())]
     return [interpreter(side), HERE / "ask_vllm.py", json.dumps(asdict(job), default=str)]
 
 
-def _flags(settings: Mapping[str, object]) -> list[str]:
-    return [f"--{name}={value}" for name, value in settings.items()]
-
-
-def _our_settings(job: Job) -> dict[str, object]:
-    return {
-        "task": job.task,
-        "model": job.model,
-        "device": "cpu",
-        "dtype": "float32",
-        "limit": job.count,
-        "repetitions": job.repetitions,
-        "temperature": job.temperature,
-        "max-new-tokens": job.new_tokens,
-        "batch-size": job.batch,
-        "out": job.out / "run",
-    }
-
-
-def _lmms_eval_settings(job: Job) -> dict[str, object]:
+def _write_lmms_eval_task(job: Job) -> None:
     tasks = job.out / "tasks"
     tasks.mkdir()
     shutil.copy(HERE / "lmms_eval_prompts.py", tasks / "prompts.py")
     (tasks / "prompts.yaml").write_text(_LMMS_EVAL_TASK.format_map(asdict(job)))
-    pixels = f"min_pixels={MIN_PIXELS},max_pixels={MAX_PIXELS}"
-    return {
-        "model": "qwen2_5_vl",
-        "model_args": f"pretrained={job.model},device=cpu,device_map=cpu,{pixels}",
-        "tasks": "prompts",
-        "include_path": tasks,
-        "batch_size": job.batch * job.repetitions,  # it counts answers
-        "limit": job.count,
-        "repeats": job.repetitions,
-        "output_path": job.out / "results",
-    }
 
 
 def _our_answers(job: Job) -> Answers:

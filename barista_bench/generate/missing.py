@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from barista_bench.generate.candidates import DIVISIBLE, Choice, QuestionCandidate
+from barista_bench.generate.nearby import contacts_at
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, ValueSpan, find_overlapping
 from barista_bench.generate.statements import RECORD_ACTIVITIES, RECORD_STEPS, AllOf, AnyOf, Seen, Statement, Unique
@@ -49,12 +51,13 @@ class UndecidedCandidates:
 
     def add(self, family: str, candidate: QuestionCandidate, scene: Scene, n_distractors: int, reason: str) -> None:
         """Record the annotation that an undecided candidate needs, if it needs no other annotation."""
-        works = set(_lacking_works(candidate, scene, n_distractors)) if reason != DIVISIBLE else set()
-        if len(works) != 1 or "" in works:
+        works = list(_lacking_works(candidate, scene, n_distractors)) if reason != DIVISIBLE else []
+        if len({work.text for work in works}) != 1 or not works[0].text:
             return
-        annotation = candidate.video_id, works.pop()
+        annotation = candidate.video_id, works[0].text
         first, stop = candidate.span
-        self.frames[annotation] |= set(candidate.frames or (first, stop - 1))
+        frames = {frame for work in works for frame in work.frames}
+        self.frames[annotation] |= frames or {*(candidate.frames or (first, stop - 1))}
         self.facts[annotation].add((family, candidate.subtask, candidate.facts))
 
     def mark_asked(self, family: str, candidates: Iterable[QuestionCandidate]) -> None:
@@ -93,53 +96,90 @@ def _order(row: tuple[str, str, Facts]) -> tuple[str, str, list[str]]:
     return family, subtask, sorted(map(repr, facts))
 
 
-def _lacking_works(candidate: QuestionCandidate, scene: Scene, n_distractors: int) -> Iterator[str]:
+class MissingWork(NamedTuple):
+    """What to annotate, in words, and the frames that lack it, by default those of the question.
+
+    The text is empty if no single annotation helps.
+    """
+
+    text: str = ""
+    frames: tuple[int, ...] = ()
+
+
+def _lacking_works(candidate: QuestionCandidate, scene: Scene, n_distractors: int) -> Iterator[MissingWork]:
     true = [*candidate.given, *(choice.statement for choice in candidate.right)]
     unproved = [statement for statement in true if statement.truth(scene) is not True]
     for statement in unproved:
         is_open = statement.truth(scene) is None or isinstance(statement, Seen | Unique)
-        yield _deciding_work(statement, scene) if is_open else ""
+        yield _deciding_work(statement, scene) if is_open else MissingWork()
     if unproved:
         return
     statements = [choice.statement for choice in candidate.distractors]
     n_lacking = n_distractors - sum(statement.truth(scene) is False for statement in statements)
-    works = Counter(_deciding_work(statement, scene) for statement in statements if statement.truth(scene) is None)
-    further_work = _further_work(candidate.right, n_lacking, scene)
-    yield next((work for work, count in works.items() if count >= n_lacking), further_work)
+    works = [_deciding_work(statement, scene) for statement in statements if statement.truth(scene) is None]
+    counts = Counter(work.text for work in works)
+    if text := next((text for text, count in counts.items() if count >= n_lacking), ""):
+        yield _united(work for work in works if work.text == text)
+    elif "" in counts and counts[""] >= n_lacking:
+        yield MissingWork()
+    else:
+        yield MissingWork(_further_work(candidate.right, n_lacking, scene))
 
 
-def _deciding_work(statement: Statement, scene: Scene) -> str:
-    """Return, in words, the annotation that decides a statement; empty if no single annotation does."""
+def _deciding_work(statement: Statement, scene: Scene) -> MissingWork:
+    """Return the annotation that decides a statement."""
     if isinstance(statement, AllOf | AnyOf):
-        works = {_deciding_work(part, scene) for part in statement.parts if part.truth(scene) is None}
-        return works.pop() if len(works) == 1 else ""
+        return _united(_deciding_work(part, scene) for part in statement.parts if part.truth(scene) is None)
+    moments = _moments(statement)
     if statement.is_in_words:
-        frame = getattr(statement, "frame", getattr(statement, "start", 0))
-        return "" if find_overlapping(scene.actions, frame, frame + 1) else "say what the person does"
-    if attribute := getattr(statement, "type", ""):
-        bounds = [getattr(statement, name) for name in ("frame", "until", "start", "end") if hasattr(statement, name)]
-        values = scene.values_of(_objects(statement)[0], attribute)
-        if not _has_gap(values, scene, min(bounds), max(bounds) + 1):
-            return ""
-    if unseen := _unseen_name(statement, scene):
-        return f"draw masks of the {unseen} wherever it is in view"
-    names = [scene.things[item].name for item in _objects(statement) if item in scene.things]
-    name = f"the {names[0]}" if names else "things"
-    side = getattr(statement, "side", "")
-    return statement.deciding_work.format(name=name, side=side)
-
-
-def _unseen_name(statement: Statement, scene: Scene) -> str:
-    """Return the name of an object or hand of a statement that is not visible at the statement's frame, if any."""
-    frames = getattr(statement, "frames", ()) or [getattr(statement, "frame", None)]
+        is_said = any(find_overlapping(scene.actions, frame, frame + 1) for frame in moments[:1] or [0])
+        return MissingWork() if is_said else MissingWork("say what the person does", moments[:1])
     side: Side | None = getattr(statement, "side", None)
+    objects = _objects(statement)
+    if attribute := getattr(statement, "type", ""):
+        values = scene.values_of(objects[0], attribute)
+        if not _has_gap(values, scene, min(moments), max(moments) + 1):
+            return MissingWork()
+    if masks := _masks_to_draw(side, objects, moments, scene):
+        return masks
+    if side and any(contacts_at(scene, side, item, frame) for item in objects for frame in moments):
+        return MissingWork()  # the touch is recorded, but not clearly visible
+    names = [scene.things[item].name for item in objects if item in scene.things]
+    name = f"the {names[0]}" if names else "things"
+    return MissingWork(statement.deciding_work.format(name=name, side=side or ""), moments)
+
+
+def _masks_to_draw(
+    side: Side | None, objects: Sequence[str], moments: Sequence[int], scene: Scene
+) -> MissingWork | None:
+    """Return the masks of a hand or an object that these moments lack; None if hand and objects are clearly visible."""
     hand = scene.hand_id(side) if side else None
     if side and hand is None:
-        return f"{side} hand"
-    for item in (*([hand] if hand else []), *_objects(statement)):
-        if any(frame is not None and not scene.is_visible(item, frame) for frame in frames):
-            return f"{side} hand" if item == hand else scene.things[item].name if item in scene.things else ""
-    return ""
+        return MissingWork(f"draw masks of the {side} hand wherever it is in view", tuple(moments))
+    for item in [hand, *objects] if hand else objects:
+        unseen = tuple(frame for frame in moments if not scene.is_visible(item, frame))
+        if unseen:
+            name = f"{side} hand" if item == hand else scene.things[item].name if item in scene.things else ""
+            is_drawn = any(scene.is_annotated(item, frame) for frame in unseen)
+            text = f"draw masks of the {name} wherever it is in view" if name and not is_drawn else ""
+            return MissingWork(text, unseen)
+    return None
+
+
+def _united(works: Iterable[MissingWork]) -> MissingWork:
+    """Return a work of several frames; without text if the works differ."""
+    listed = list(works)
+    if len({work.text for work in listed}) != 1:
+        return MissingWork()
+    return MissingWork(listed[0].text, tuple(sorted({frame for work in listed for frame in work.frames})))
+
+
+def _moments(statement: Statement) -> tuple[int, ...]:
+    """Return the frames of a statement about moments, or the first and last frame of another one, in order."""
+    names = [name for name in ("frame", "since", "until", "start") if hasattr(statement, name)]
+    frames = {getattr(statement, name) for name in names} | {*getattr(statement, "frames", ())}
+    end: int | None = getattr(statement, "end", None)
+    return tuple(sorted(frames if end is None else {*frames, end - 1}))
 
 
 def _objects(statement: Statement) -> list[str]:

@@ -11,6 +11,7 @@ from barista_bench.generate.egocot.statements import InStep
 from barista_bench.generate.generator import generate, missing_lines, read_missing
 from barista_bench.generate.missing import MissingAnnotation, UndecidedCandidates, _deciding_work, _further_work
 from barista_bench.generate.statements import (
+    AllOf,
     Changes,
     Does,
     HasValue,
@@ -109,7 +110,7 @@ def test_generate_says_so_and_which_words_the_domain_lacks(small_release: Path, 
 def test_the_missing_work_that_would_decide_a_statement_is_named_in_words(
     tmp_path: Path, statement: Statement, work: str
 ) -> None:
-    assert _deciding_work(statement, table(tmp_path, THINGS)) == work
+    assert _deciding_work(statement, table(tmp_path, THINGS)).text == work
 
 
 @pytest.mark.parametrize(
@@ -127,13 +128,23 @@ def test_choices_that_are_too_few_ask_for_more_of_their_kind(tmp_path: Path, sta
     assert works == [work.format("one more"), work.format("more")]
 
 
+def test_only_frames_that_lack_the_annotation_are_named_and_none_that_has_it(tmp_path: Path) -> None:
+    contacts = [("left", "holds", "cup", 0, 60)]
+    scene = table(tmp_path, THINGS, contacts=contacts, seen={"left": [(0, 30)], "jar": [(0, 90)]})
+    touch, other = Touches("left", "cup", 20), Touches("left", "cup", 50)
+    both = AllOf((touch, other))
+    drawn = "draw masks of the left hand wherever it is in view"
+    assert _deciding_work(both, scene) == (drawn, (50,))
+    assert _deciding_work(touch, scene).text == ""  # recorded, although hand and cup may be apart
+
+
 def test_a_state_that_is_recorded_already_is_not_asked_for(tmp_path: Path) -> None:
     attributes = [("cup", "state", "empty", 0, 50), ("cup", "state", "full", 70, 120)]
     scene = table(tmp_path, THINGS, attributes=attributes)
-    works = [_deciding_work(HasValue("cup", "state", "tilted", frame), scene) for frame in (30, 60)]
+    works = [_deciding_work(HasValue("cup", "state", "tilted", frame), scene).text for frame in (30, 60)]
     assert works == ["", "say in what state the coffee cup is"]
     changes = [Changes("cup", "state", "empty", "tilted", start, end) for start, end in ((10, 40), (30, 90))]
-    assert [_deciding_work(change, scene) for change in changes] == works
+    assert [_deciding_work(change, scene).text for change in changes] == works
 
 
 @pytest.mark.parametrize(("end", "work"), [(100, "record more of the activities"), (118, "")])

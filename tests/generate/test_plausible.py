@@ -14,6 +14,7 @@ from barista_bench.generate.egocot.statements import (
     BringsAbout,
     InPart,
     InStep,
+    LiesTowards,
     NextAction,
     NextState,
     direction_between,
@@ -112,6 +113,7 @@ HELD = Touches("right", "lid", 10)
         (NextAction("Close lid", 10, 20), BringsAbout("Close lid", *CHANGE, 10, 21, ("close",))),
         (AllOf((AwayFrom("right", "lid", 20), HELD)), AllOf((HELD, Touches("right", "cup", 20)))),
         (AllOf((AwayFrom("right", "lid", 20), HELD)), AwayFrom("right", "lid", 20)),
+        (InPart("lid", "upper left", 10), LiesTowards("lid", 10, "further left", "cup", 10)),
     ],
 )
 def test_no_other_question_asks_for_moments_that_the_answer_about_a_change_tells(

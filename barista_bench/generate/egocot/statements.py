@@ -20,6 +20,7 @@ from barista_bench.generate.statements import (
     Does,
     DoesNext,
     HasValue,
+    Seen,
     Statement,
     Touches,
     Truth,
@@ -67,6 +68,10 @@ class InPart(Statement, frozen=True):
     part: Place
     frame: int
 
+    @property
+    def implications(self) -> tuple[Statement, ...]:
+        return self, Seen(self.object, self.frame)
+
     def recorded_truth(self, scene: Scene) -> Truth:
         part = part_of_frame(scene, self.object, self.frame)
         is_decided = any(part in row and self.part in row for row in PLACES)
@@ -84,6 +89,12 @@ class LiesTowards(Statement, frozen=True):
     direction: Direction
     other: str
     since: int
+
+    @property
+    def implications(self) -> tuple[Statement, ...]:
+        """Return that both objects are visible too, as their places at this moment do, which tell the direction."""
+        visible = (Seen(self.object, self.frame), Seen(self.other, self.since)) if self.frame == self.since else ()
+        return self, *visible
 
     def recorded_truth(self, scene: Scene) -> Truth:
         direction = direction_between(scene, self.object, self.frame, self.other, self.since)

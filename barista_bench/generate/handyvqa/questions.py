@@ -211,8 +211,9 @@ class Questions(ObjectQuestions):
                 (*self.names.conditions(answers, clip), nothing_else),
                 tuple(answers),
             )
-            # Two clips that show the same touch begin ask for the same fact.
-            event = FACTS.join(f"{use.thing.id} {use.start}" for use in uses if clip.start <= use.start)
+            # Two clips that show the same touch begin, or the same touches throughout, ask for the same fact.
+            begun = [use for use in uses if clip.start <= use.start]
+            event = FACTS.join(f"{use.thing.id} {use.start}" for use in begun or uses)
             for candidate in (
                 self._candidate("objects", *arguments),
                 self._mask_candidate("rvos_objects", *arguments, uses),

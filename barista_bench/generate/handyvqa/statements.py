@@ -42,13 +42,18 @@ def clip_around(scene: Scene, centre: int) -> ClipWindow:
 def clip_halfway(scene: Scene, frame: int) -> tuple[ClipWindow, int] | None:
     """Return a clip whose middle shown frame is a given frame or its neighbour, and this shown frame.
 
-    Return None near the video's ends, where no clip has the frame in its middle.
+    Return None near the video's ends, where the clip is cut and no clip has the frame in its middle.
     """
     step = math.ceil(2 * HALF_WINDOW_S * scene.fps / (SHOWN - 1))
     clips = [clip_around(scene, c) for c in range(max(0, frame - step), min(scene.frame_count, frame + step + 1))]
     rows = [(abs(index - frame), abs(clip.centre - frame), index, clip) for clip in clips for index in clip.shown]
-    rows = [row for row in rows if row[0] <= step // 2 and abs(2 * row[2] - row[3].start - row[3].stop) <= 2 * step]
+    rows = [row for row in rows if row[0] <= step // 2 and _is_in_middle(row[2], row[3])]
     return (min(rows)[3], min(rows)[2]) if rows else None
+
+
+def _is_in_middle(frame: int, clip: ClipWindow) -> bool:
+    """Return whether no other shown frame is clearly nearer to the middle of the clip. The video's ends cut clips."""
+    return abs(2 * frame - clip.start - clip.stop + 1) <= math.ceil((clip.stop - clip.start) / (SHOWN - 1))
 
 
 HandAction = tuple[str, str]
@@ -229,8 +234,9 @@ def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
 class HandsDo(statements.Statement, frozen=True):
     """The action of each hand at a frame. None stands for a hand that touches no visible object.
 
-    The claim that a hand has no action is true if the hand has no contact near the frame, and is outside the picture or
-    apart from all objects. False: the claim about one of the hands is excluded.
+    The claim that a hand has no action is true if the hand has no contact near the frame, and is clearly visible and
+    apart from all objects: a hand outside the picture may hold something. False: the claim about one of the hands is
+    excluded.
     """
 
     is_of_touch: ClassVar[bool] = True
@@ -251,11 +257,11 @@ class HandsDo(statements.Statement, frozen=True):
         if near := nearby.uses_near(scene, self.frame, self.frame + 1, side=side):
             now = [use for use in near if nearby.contacts_at(scene, side, use.thing.id, self.frame)]
             return False if any(_is_on(scene, use, self.frame) for use in now) else None
-        hand, visible = scene.hand_id(side), scene.is_hand_visible(side, self.frame)
+        hand = scene.hand_id(side)
+        if hand is None or not scene.is_visible(hand, self.frame):
+            return None
         if not nearby.is_known_to_touch(scene, side, self.frame):
             return None
-        if hand is None or visible is False:
-            return True if visible is False else None
         others = [item for item in scene.boxes(self.frame) if item in scene.things]
         return True if all(scene.are_apart(hand, item, self.frame) for item in others) else None
 

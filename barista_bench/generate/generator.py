@@ -214,7 +214,7 @@ def missing_lines(missing: MissingInputs) -> list[str]:
         subtasks = ", ".join(f"{count} x {name}" for name, count in row.subtasks.items())
         frames = ", ".join(map(str, row.frames[:MOST_FRAMES]))
         more = f" and {len(row.frames) - MOST_FRAMES} more" if len(row.frames) > MOST_FRAMES else ""
-        where = f"{row.video_id}: {row.work} (frames {frames}{more})"
+        where = f"{row.video_id}: {row.work} (frame{'s' * (len(row.frames) > 1)} {frames}{more})"
         lines.append(f"  {where}: up to {row.items} items ({subtasks})")
     return lines
 

@@ -139,15 +139,18 @@ def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> boo
 
     The result is True if the two verbs exclude each other. It is also True if the verbs are equal but have two objects
     that do not belong together (a carton is opened by its lid). The result is False if the verb of `action` is a
-    contact (`hold`) and a hand touches an object that the noun could name. Both activities are then in progress. So
-    they are if such an object has a value that lasts as long as the verb's process (`being broken`). An activity
-    without a name excludes nothing.
+    contact (`hold`) and a hand touches an object that the noun could name, or has a relation with this verb to it that
+    the domain does not define (`steadies`). Both activities are then in progress. So they are if such an object has a
+    value that lasts as long as the verb's process (`being broken`). An activity without a name excludes nothing.
     """
     if not recorded:
         return False
     verbs, nouns = (verb_of(action), verb_of(recorded)), (noun_of(action), noun_of(recorded))
     touched = [use.thing.noun for use in uses_near(scene, frame, frame + 1)] if is_contact(scene, action) else []
-    values = find_overlapping(scene.values, frame - scene.margin, frame + scene.margin + 1)
+    near = frame - scene.margin, frame + scene.margin + 1
+    contacts = scene.nouns_by_contact.get(verbs[0], ())
+    touched += [noun for noun, start, end in contacts if start < near[1] and end > near[0]]
+    values = find_overlapping(scene.values, *near)
     lasting = [span.thing.noun for span in values if verbs[0] in scene.domain.ongoing.get(span.value, ())]
     if any(scene.domain.same_noun(nouns[0], noun) for noun in (*touched, *lasting)):
         return False

@@ -24,7 +24,7 @@ from barista_bench.generate.spans import (
 from barista_bench.generate.visibility import VisibleObjects, cached_by_scene
 from barista_bench.scene_graph import SceneObject
 from barista_bench.scene_graph.domain import Side
-from barista_bench.scene_graph.graph_words import verb_and_noun
+from barista_bench.scene_graph.graph_words import base_form, verb_and_noun
 from barista_bench.scene_graph.video_graph import Segment
 
 
@@ -53,13 +53,29 @@ class Scene(VisibleObjects):
 
         A relation that the domain does not define may still be a touch.
         """
+        return tuple((item, start, end) for _, item, start, end in self._hand_rows())
+
+    @cached_property
+    def nouns_by_contact(self) -> dict[str, list[LabelledSpan]]:
+        """Return the nouns of the objects to which a hand has a relation, by the verb of the relation's value."""
+        nouns: dict[str, list[LabelledSpan]] = {}
+        for value, item, start, end in self._hand_rows():
+            if item in self.things:
+                nouns.setdefault(base_form(value.lower()), []).append((self.things[item].noun, start, end))
+        return nouns
+
+    @cached_property
+    def contact_verbs(self) -> frozenset[str]:
+        """Return the verbs of contacts: those of the domain, and those of other relations that a hand has."""
+        return frozenset({*(words.do for words in self.domain.contacts.values()), *self.nouns_by_contact})
+
+    def _hand_rows(self) -> Iterator[tuple[str, str, int, int]]:
+        """Yield the value, the object's id, the start and the end of every relation from a hand, except places."""
         table, objects = self.video.relations_table, self.video.objects
-        entries = ((row, *table.entry(row)) for row in range(len(table.start)))
-        return tuple(
-            (objects[table.target[row]].id, start, end)
-            for row, kind, _, start, end, _ in entries
-            if kind != self.domain.place_type and self.domain.side(objects[table.source[row]].category) is not None
-        )
+        for row in range(len(table.start)):
+            kind, value, start, end, _ = table.entry(row)
+            if kind != self.domain.place_type and self.domain.side(objects[table.source[row]].category) is not None:
+                yield value, objects[table.target[row]].id, start, end
 
     def _relations(self, kind: str) -> Iterator[tuple[SceneObject, SceneObject, LabelledSpan]]:
         table, objects = self.video.relations_table, self.video.objects

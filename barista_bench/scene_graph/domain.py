@@ -219,11 +219,17 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
         return "compatible" if is_compatible else "exclusive"
 
     def same_verb(self, first: str, second: str) -> bool:
-        """Whether both verbs could describe one action."""
+        """Whether both verbs could describe one action.
+
+        A particle that only one of them has does not matter: a person who puts a cup back also places it.
+        """
         a, b = first.casefold(), second.casefold()
         if (a, b) in self.opposites or (b, a) in self.opposites:
             return False
-        return a == b or any(a in group and b in group for group in self.verbs)
+        if a == b or any(a in group and b in group for group in self.verbs):
+            return True
+        (a_head, _, a_particle), (b_head, _, b_particle) = a.partition(" "), b.partition(" ")
+        return bool(a_particle) != bool(b_particle) and self.same_verb(a_head, b_head)
 
     def is_divisible(self, noun: str) -> bool:
         """Whether a noun is a substance, whose parts may be in several places."""

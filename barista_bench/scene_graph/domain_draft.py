@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import yaml
 
-from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.domain import Domain, load_domain
 from barista_bench.scene_graph.graph_words import (
     KIND,
     GraphWords,
@@ -84,13 +84,20 @@ def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
     file.add_map("places", ((v, {"words": v}, ("relation", "thing", place_type, v)) for v in places))
     file.add_attributes()
     verbs = [verb for (verb,) in words.rank_words("verb")]
-    file.add("# Verbs that were said of one thing at once: neither is offered as a wrong answer for the other.")
-    file.add_list("verbs", file.pairs("alike verbs"))
+    file.add(
+        "# Verbs that can be said of one action: none is offered as a wrong answer for another. First the groups that"
+    )
+    file.add("# the package knows, with the count of the first verb; then verbs that were said of one thing at once.")
+    file.add_list("verbs", file.verb_groups())
+    file.add("# Verbs of which one undoes the other: they are no one action, although both may stand in a group.")
+    file.add_list("opposites", file.opposites())
     file.add("# Names that can mean one thing: a noun of activities, and what hands touch meanwhile or ends like it.")
     pairs = combinations(sorted(categories, key=len), 2)
     endings = [pair for pair in pairs if pair[1].lower().endswith(f" {pair[0].lower()}")]
     name_endings = (([first.lower(), second.lower()], ("category", second)) for first, second in endings)
     file.add_list("nouns", [*file.noun_pairs(), *name_endings])
+    file.add("# Stuff, of which a part may be in the hand and the rest elsewhere: no question is about where it is.")
+    file.add_list("divisible", file.divisible_nouns())
     kinds = [kind for kind, _ in words.rank_words("value")]
     file.add("# Whose value videos are stratified by.")
     kind = "type" if "type" in kinds else (kinds or ["type"])[0]
@@ -148,16 +155,56 @@ class _Draft:
         lines = [DraftLine(f"  {_flow(name)}: {_flow(value)}", word) for name, value, word in rows]
         self.lines += [DraftLine(f"{key}:"), *lines] if lines else [DraftLine(f"{key}: {{}}")]
 
-    def add_list(self, key: str, rows: Iterable[tuple[Sequence[str], Word]], indent: str = "") -> None:
-        lines = [DraftLine(f"{indent}  - {_flow(list(row))}", word) for row, word in rows]
+    def add_list(self, key: str, rows: Iterable[tuple[str | list[str], Word]], indent: str = "") -> None:
+        lines = [DraftLine(f"{indent}  - {_flow(row)}", word) for row, word in rows]
         self.lines += [DraftLine(f"{indent}{key}:"), *lines] if lines else [DraftLine(f"{indent}{key}: []")]
 
-    def pairs(self, kind: str) -> Iterator[tuple[Sequence[str], Word]]:
-        for pair in self.words.rank_words(kind):
-            if self.words.counts[kind, *pair] >= FEWEST:
-                yield pair, (kind, *pair)
+    def verb_groups(self) -> Iterator[tuple[list[str], Word]]:
+        """Yield the package's groups as far as the graph has their verbs, then other pairs that were said at once."""
+        verbs = self._known_verbs()
+        groups = [[verb for verb in verbs if verb in group] for group in load_domain().verbs]
+        largest = [group for group in groups if not any({*group} < {*other} for other in groups)]
+        for row in (row for index, row in enumerate(largest) if len(row) > 1 and row not in largest[:index]):
+            if verbs[row[0]][0] == "verb":
+                yield row, verbs[row[0]]
+        for pair in self._pairs_at_once():
+            if not any({*pair} <= {*row} for row in largest):
+                yield [*pair], ("alike verbs", *pair)
 
-    def noun_pairs(self) -> Iterator[tuple[Sequence[str], Word]]:
+    def opposites(self) -> Iterator[tuple[list[str], Word]]:
+        verbs, at_once = self._known_verbs(), {frozenset(pair) for pair in self._pairs_at_once()}
+        for pair in load_domain().opposites:
+            if verbs.keys() >= {*pair} and frozenset(pair) not in at_once:
+                yield [*pair], verbs[pair[0]]
+
+    def _known_verbs(self) -> dict[str, Word]:
+        """Return the verbs of activities, with and without particle, then those of contacts, each with its word."""
+        activities = [(verb, ("verb", verb)) for (verb,) in self.words.rank_words("verb")]
+        heads = [(verb.partition(" ")[0], word) for verb, word in activities]
+        contacts = [
+            (base_form(row[1].lower()), ("relation", "hand", *row)) for row in self.words.rank_words("relation", "hand")
+        ]
+        verbs: dict[str, Word] = {}
+        for verb, word in (*activities, *heads, *contacts):
+            verbs.setdefault(verb, word)
+        return verbs
+
+    def _pairs_at_once(self) -> list[Word]:
+        rows = self.words.rank_words("alike verbs")
+        return [pair for pair in rows if self.words.counts["alike verbs", *pair] >= FEWEST]
+
+    def divisible_nouns(self) -> Iterator[tuple[str, Word]]:
+        """Yield the package's nouns of stuff with which a name of the graph ends."""
+        names = [
+            (*kind, *name)
+            for kind in (("category",), ("value", KIND), ("noun",))
+            for name in self.words.rank_words(*kind)
+        ]
+        for stuff in load_domain().divisible:
+            if found := [word for word in names if word[-1].lower().endswith(stuff)]:
+                yield stuff, max(found, key=self.words.counts.__getitem__)
+
+    def noun_pairs(self) -> Iterator[tuple[list[str], Word]]:
         """Yield pairs of a noun and the category that is touched most often at the same time.
 
         The noun is not an annotated name in any video.
@@ -180,7 +227,7 @@ class _Draft:
             self.add(f"  {_flow(kind)}:")
             self.add_list("dimensions", self._dimensions(kind), "    ")
 
-    def _dimensions(self, kind: str) -> Iterator[tuple[Sequence[str], Word]]:
+    def _dimensions(self, kind: str) -> Iterator[tuple[list[str], Word]]:
         values = [value for (value,) in self.words.rank_words("value", kind)]
         at_once = {frozenset(pair) for pair in self.words.rank_words("at once", kind)}
         exclusive = {frozenset(pair) for pair in self.words.rank_words("exclusive", kind)} - at_once

@@ -107,8 +107,10 @@ def hand_side(category: str) -> Side | None:
     return next((side for side in ("left", "right") if {side, "hand"} <= parts), None)
 
 
-PARTICLES = ("up", "down", "off", "out", "away")
-"""Words that belong to the preceding verb."""
+_PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
+_ARTICLES = ("the", "a", "an")
+PARTICLES = ("up", "down", "off", "out", "away", "back", "over", "around", "together", "apart", "aside", "on", "in")
+"""Words that belong to the preceding verb, if they are no preposition of a noun."""
 
 
 def verb_and_noun(name: str) -> tuple[str, str]:
@@ -118,6 +120,8 @@ def verb_and_noun(name: str) -> tuple[str, str]:
     (('open', 'milk carton'), ('pick', 'mug'), ('turn off', 'machine'))
     >>> verb_and_noun("Cutting lemon"), verb_and_noun("reaches for lid"), verb_and_noun("Putting down")
     (('cut', 'lemon'), ('reach', 'lid'), ('put', ''))
+    >>> verb_and_noun("Handing over butter"), verb_and_noun("Turn on machine"), verb_and_noun("Turn on")
+    (('hand over', 'butter'), ('turn', 'on machine'), ('turn on', ''))
     """
     verb, _, noun = name.strip().lower().partition(" ")
     verb = base_form(verb)
@@ -125,12 +129,13 @@ def verb_and_noun(name: str) -> tuple[str, str]:
     phrase = f"{verb} {particle}"
     if spoken_form(verb) == phrase:
         return verb, rest
-    return (phrase, rest) if particle in PARTICLES else (verb, noun)
+    is_particle = particle in PARTICLES and not (rest and particle in _PREPOSITIONS)
+    return (phrase, rest) if is_particle else (verb, noun)
 
 
-_PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
-_ARTICLES = ("the", "a", "an")
-_NEEDS_NO_OBJECT = re.compile(r"(clean|tid[iy]|wash|stand|sit)\w* (up|down)$")
+_NEEDS_NO_OBJECT = re.compile(
+    r"((clean|tid[iy]|wash|stand|sit)\w* (up|down)|(go|look|step|turn|walk)\w* (around|away|back))$"
+)
 
 
 def action_phrase(form: str, noun: str) -> str:
@@ -140,6 +145,8 @@ def action_phrase(form: str, noun: str) -> str:
     ('pouring the milk into the mug', 'turn on the machine', 'stirring')
     >>> action_phrase("get {} ready", "cup"), action_phrase("reach for", ""), action_phrase("cleaning up", "")
     ('get the cup ready', 'reach for something', 'cleaning up')
+    >>> action_phrase("pour over", "bowl"), action_phrase("put", "bread in oven"), action_phrase("walking around", "")
+    ('pour over the bowl', 'put the bread in the oven', 'walking around')
     """
     is_whole = bool(noun) or " " not in form or _NEEDS_NO_OBJECT.match(form) is not None
     text, before = "" if is_whole else " something", ""

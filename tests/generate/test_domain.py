@@ -61,6 +61,19 @@ def test_verbs_and_nouns_that_fit_the_same_thing_count_as_the_same() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "is_same"),
+    [
+        *(("put back", "place", True), ("take off", "remove", True), ("hand over", "hand", True)),
+        *(("turn off", "turn", False), ("put back", "put in", False), ("lift up", "lower", False)),
+    ],
+)
+def test_a_particle_of_one_verb_makes_no_other_action_unless_the_file_says_so(
+    first: str, second: str, is_same: bool
+) -> None:
+    assert COFFEE.same_verb(first, second) is COFFEE.same_verb(second, first) is is_same
+
+
+@pytest.mark.parametrize(
     "change",
     [
         lambda text: f"{text}\nwhatever: 1\n",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from barista_bench.generate.candidates import Choice, decide_candidate
+from barista_bench.generate.egocot.statements import NextAction
 from barista_bench.generate.handyvqa.statements import NothingElseTouched
 from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
@@ -156,3 +157,26 @@ def test_a_hand_relation_that_the_domain_does_not_define_may_be_a_touch(tmp_path
     for name, relations, expected in (("a", [holds], True), ("b", [holds, steadies], False)):
         scene = scene_of(tmp_path / name, graph_document(objects, relations=relations))
         assert NothingElseTouched(("cup",), 12, 30, tuple(range(12, 30, 3))).truth(scene) is expected
+
+
+def test_an_action_whose_verb_is_a_contact_at_the_moment_is_not_excluded(tmp_path: Path) -> None:
+    objects = {"left": "left hand", "cup": "coffee cup", "jar": "jar"}
+    relations = [("left", "hand contact", "steadies", "jar", (10, 40))]
+    activities = [("Stirring cup", (0, 60)), ("Steadying jar", (80, 100))]
+    scene = scene_of(tmp_path, graph_document(objects, relations=relations, activities=activities))
+    for action, frame, truth in (
+        *(("Steadying jar", 30, None), ("Steadying", 30, None)),
+        *(("Steadying jar", 50, False), ("Steadying cup", 30, False), ("Wipe jar", 30, False)),
+    ):
+        assert Does(action, frame).truth(scene) is truth, (action, frame)
+
+
+@pytest.mark.parametrize(("value", "truth"), [("steadies", None), ("wipes", False)])
+def test_a_contact_with_the_object_of_an_action_is_no_wrong_next_action(
+    tmp_path: Path, value: str, truth: Truth
+) -> None:
+    objects = {"left": "left hand", "cup": "coffee cup", "jar": "jar"}
+    relations = [("left", "hand contact", value, "jar", (70, 80))]
+    activities = [("Wipe cup", (0, 20)), ("Open jar", (20, 60)), ("Steady jar", (80, 100))]
+    scene = scene_of(tmp_path, graph_document(objects, relations=relations, activities=activities))
+    assert NextAction("Steady jar", 10, 40).truth(scene) is truth

@@ -14,6 +14,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista.clips import Sequences
 from barista_bench.generate.vista.family import VistaFamily
 from barista_bench.generate.vista.statements import AsLeft, Continues, Depicts, HandsAtWork
+from barista_bench.generate.wordings import Phrases
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
@@ -124,6 +125,21 @@ def test_actions_that_no_clip_can_show_are_counted_with_the_reason(
     candidates = list(VistaFamily(load_domain()).decide_all(scene_of(tmp_path, activities=activities), tally))
     assert {candidate.subtask for candidate in candidates} == {"on_v_off"}  # which asks for no action
     assert any(reason in why for why in reasons_of("objects", tally))
+
+
+@pytest.mark.parametrize(
+    ("activities", "texts"),
+    [
+        (("Rotating", "Scraping"), ("rotate", "scrape")),
+        (("Hold lid", "Handing over lid"), ("hold the lid", "hand it over")),
+    ],
+)
+def test_it_means_a_thing_that_is_named_before(
+    tmp_path: Path, activities: tuple[str, ...], texts: tuple[str, ...]
+) -> None:
+    rows = [(name, 22 + 20 * number, 38 + 20 * number) for number, name in enumerate(activities)]
+    scene = scene_of(tmp_path, activities=rows)
+    assert VistaFamily(load_domain())._phrases(scene, activities) == Phrases(texts)
 
 
 @pytest.mark.parametrize(("end", "fps", "is_shown"), [(3, 30, True), (3, 5, False), (6, 5, True), (2, 30, False)])

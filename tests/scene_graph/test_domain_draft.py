@@ -113,6 +113,23 @@ def test_verbs_are_said_as_people_say_them_before_a_noun(tmp_path: Path) -> None
     )
 
 
+def test_the_packages_groups_of_verbs_and_its_stuff_are_kept_as_far_as_the_graph_has_them(tmp_path: Path) -> None:
+    objects = {"right": "right hand", "kettle": "kettle", "milk": "oat milk"}
+    contacts = [("right", "hand contact", "grips", "kettle", (0, 80))]
+    names = ("Raising kettle", "Lifting up kettle", "Lowering kettle", "Grabbing kettle", "Sprinkling cinnamon")
+    activities = [(name, (20 * number, 20 * number + 20)) for number, name in enumerate(names)]
+    write_release(tmp_path, "v1", graph_document(objects, relations=contacts, activities=activities), video=False)
+    text = draft_domain(survey_words(SceneGraph(tmp_path)), "kettles")
+    (tmp_path / "draft.yaml").write_text(text)
+    drafted = load_domain(tmp_path / "draft.yaml")
+    pairs = (("lift", "raise"), ("lift up", "raise"), ("grab", "grip"), ("raise", "lower"), ("lower", "sprinkle"))
+    assert [drafted.same_verb(*pair) for pair in pairs] == [True, True, True, False, False]
+    assert drafted.divisible == ("milk",)
+    assert {verb for group in drafted.verbs for verb in group} <= {"raise", "lift", "lower", "grab", "grip"}
+    section = text.partition("\nverbs:\n")[2].partition("\nnouns:")[0]
+    assert all(" x, v1" in line for line in section.splitlines() if line.startswith("  - "))
+
+
 def test_the_draft_of_a_graph_with_touches_only_serves_every_family(tmp_path: Path) -> None:
     contacts = [("right", "human_actions", "holds", "fruit", (0, 40))]
     write_release(

@@ -169,7 +169,7 @@ class NextAction(Statement, frozen=True):
     def _is_handling(self, scene: Scene) -> bool:
         verb, noun = verb_of(self.action), noun_of(self.action)
         near = find_overlapping(scene.actions, self.frame, self.until + 1)
-        is_contact = any(scene.domain.same_verb(verb, words.do) for words in scene.domain.contacts.values())
+        is_contact = any(scene.domain.same_verb(verb, contact) for contact in scene.contact_verbs)
         return is_contact and any(scene.domain.same_noun(noun, action.noun) for action in near)
 
 

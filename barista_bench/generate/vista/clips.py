@@ -33,7 +33,7 @@ from barista_bench.generate.vista.statements import (
 )
 from barista_bench.generate.wordings import Phrases, Slots, plain_text
 from barista_bench.scene_graph.domain import DomainRecord
-from barista_bench.scene_graph.graph_words import action_phrase, spoken_form
+from barista_bench.scene_graph.graph_words import PARTICLES, action_phrase, spoken_form
 
 Order: TypeAlias = tuple[int, ...]
 """Indices of clips in the order in which they are joined."""
@@ -53,10 +53,6 @@ TOO_SHORT, TOO_LONG = "it has less than", "it lasts more than"
 """Beginnings of the reasons why an action cannot be shown."""
 LEAST_STATE_S = 0.5
 """Minimum number of seconds of a clip that shows a state."""
-
-
-_PARTICLES = ("", "up", "down", "on", "off", "in", "out", "away", "back", "over")
-"""Particles of verbs that follow "it"."""
 
 
 class VistaWords(DomainRecord, frozen=True):
@@ -104,7 +100,7 @@ class VistaWords(DomainRecord, frozen=True):
     def action_on_it(self, name: str) -> str:
         """Return an activity with "it" instead of its noun, such as "pick it up"."""
         first, _, particle = self.phrases.get(verb_of(name), spoken_form(verb_of(name))).partition(" ")
-        return f"{first} it {particle}".strip() if particle in _PARTICLES else f"{first} {particle} it"
+        return f"{first} it {particle}".strip() if particle in ("", *PARTICLES) else f"{first} {particle} it"
 
 
 class ActionClip(NamedTuple):

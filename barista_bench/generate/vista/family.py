@@ -130,7 +130,8 @@ class VistaFamily(Family):
         actions_in_words = [scene.action_in_words(action) for action in actions]
         phrases = list(map(self.words.action, actions_in_words))
         for index in range(1, 0 if scene.coverage.is_partial else len(actions_in_words)):
-            is_same = noun_of(actions_in_words[index]) == noun_of(actions_in_words[index - 1])
+            noun = noun_of(actions_in_words[index])
+            is_same = noun != "" and noun == noun_of(actions_in_words[index - 1])
             if is_same and len(scene.things_done_to(actions[index - 1]) | scene.things_done_to(actions[index])) == 1:
                 phrases[index] = self.words.action_on_it(actions_in_words[index])
         return Phrases(phrases)

@@ -16,6 +16,8 @@ const TITLES = {
   verbs: ["Verbs alike", ""],
   nouns: ["Names alike", ""],
   stratum: ["Strata", ""],
+  opposites: ["Opposites", ""],
+  divisible: ["Stuff", ""],
   uncounted: ["Names without an article", ""],
   handyvqa: ["HanDyVQA", "Words of its questions for actions, places and states."],
   egocot: ["EgoCoT-Bench", ""],

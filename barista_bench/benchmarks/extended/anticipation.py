@@ -91,7 +91,7 @@ class AnticipationSampling(Sampling):
 
 class Anticipation(NamedActivityTask[AnticipationSampling]):
     name = upstream_name = "anticipation"
-    version = 1
+    version = 2
     primary = "top_1"
     primary_note = "Fraction of moments whose next activity is the first guess."
     sample_score = "top_1"

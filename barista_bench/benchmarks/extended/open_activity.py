@@ -53,7 +53,7 @@ class OpenActivityInputs(Inputs):
 
 class OpenActivity(NamedActivityTask[ActivitySampling]):
     name = upstream_name = "open_activity"
-    version = 1
+    version = 2
     primary = sample_score = "accuracy"
     decided_by = "mean"
     guesses: ClassVar[dict[str, int]] = {"accuracy": 1}

@@ -12,6 +12,7 @@ A new level needs these steps:
    some. If a task needs other facts than the rule in `LEVELS` finds, add the task's rule to `own_facts` of its class.
    Without such a rule, the rule in `LEVELS` is used.
 4. Describe it in the table of docs/diagnosis.md.
+5. Read its heading in tests/diagnosis/reasoners.py, which answers from aids.
 """
 
 from __future__ import annotations

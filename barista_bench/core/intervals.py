@@ -1,6 +1,7 @@
 """Compute confidence intervals over resampling units, such as videos. They show which scores other units could give.
 
-The same rules apply to every score of every command:
+The same rules apply to every score of every command, except the scores of runs that stop early
+(`runs/score/stopping.py`):
 
 - The variance of a score is the jackknife's: how much the score changes when each unit in turn is left out.
 - A score between two bounds (a score, 0 to 1; a difference of scores, -1 to 1) is treated as a fraction of independent

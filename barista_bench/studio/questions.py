@@ -1,11 +1,14 @@
 """The page to review generated questions: shows the items of review files with their moments, and saves verdicts.
 
-A click on "accept", "revise" or "reject" becomes a stored verdict in three files:
+A click on "accept", "revise" or "reject" becomes a stored verdict in these files:
 
 1. `static/questions.js`: `decide` of `Review` sends the verdict to `/api/review/verdict`. (`server.py` calls the
    function that `QuestionRoutes.writes` names for the path.)
 2. `QuestionRoutes._decide`, here, checks the verdict, and replaces the review file.
 3. `generate/review.py` defines the file, and says what a verdict lacks (`verdict_problem`).
+
+A new field of the page is also declared in `static/shapes.d.ts`, and `review_statistics.py` of `generate` counts a new
+verdict.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections import Counter
 from multiprocessing import get_context
 from pathlib import Path
 from signal import SIGKILL
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -98,6 +99,19 @@ def test_failed_requests_are_asked_again_one_by_one(dataset: Path, tmp_path: Pat
     assert len(answers(tmp_path / "run")) == 48
     assert set(server.paid.values()) == {1}
     assert sum(count == 2 for count in tries.values()) == sum(int(name[0], 16) < 5 for name in tries)
+
+
+def test_a_pause_is_as_long_as_the_server_asks_and_none_follows_the_last_attempt(
+    dataset: Path, tmp_path: Path, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(batches, "POLL", 1)
+    monkeypatch.setattr(batches, "time", SimpleNamespace(sleep=pauses.append, time_ns=lambda: 0))
+    busy = httpx2.Response(429, headers={"retry-after": "7"}, json={"error": {"message": "wait"}})
+    monkeypatch.setattr(server, "handle_request", lambda request: busy)
+    with pytest.raises(ModelError, match="start the same command again"):
+        ask(dataset, tmp_path / "busy", max_attempts=3)
+    assert pauses == [7.0, 7.0]
 
 
 def test_a_request_that_always_fails_is_asked_again_at_the_next_start(

@@ -35,6 +35,14 @@ def test_runs_of_one_model_are_named_by_their_start_in_all_tasks(scored: Runs) -
     assert list(run_labels(alike).values()) == ["weak (out) (1)", "weak (out) (2)"]
 
 
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_start_has_one_number_in_all_tasks_in_any_order_of_the_runs(scored: Runs, step: int) -> None:
+    rows = [("t0/out", "relations"), ("t1/out", "relations"), ("t1/out", "activity"), ("t2/out", "activity")][::step]
+    runs = [placed(scored["weak", task], f"{start}/{task}") for start, task in rows]
+    numbers = {str(folder.parent): label for folder, label in run_labels(runs).items()}
+    assert numbers == {f"t{number}/out": f"weak (out) ({number + 1})" for number in range(3)}
+
+
 def named(model: str, folder: str, name: str = "") -> ScoredRun:
     """A run of a model, started with `--name`."""
     return replace(made_run(MadeExamples(2), name=model, folder=folder), name=name)

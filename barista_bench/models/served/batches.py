@@ -166,7 +166,7 @@ class Batches:
                 return str(self._send("POST", "/batches", json=order)["id"])
             except TransientError as error:  # the server may have created the batch despite the error
                 log.info("attempt %d to submit a batch failed: %s", attempt, error)
-                time.sleep(longest_backoff(attempt) if POLL else 0)
+                self._pause(error, attempt)
                 for batch in self._listed():
                     if (batch.get("metadata") or {}).get(NAME) == part:
                         return str(batch["id"])
@@ -232,8 +232,13 @@ class Batches:
                 return self._send(method, path, **content)
             except TransientError as error:
                 problem = error
-                time.sleep(longest_backoff(attempt) if POLL else 0)
+                self._pause(error, attempt)
         raise ModelError(f"{problem}. Fix: start the same command again later; no batch is lost")
+
+    def _pause(self, error: TransientError, attempt: int) -> None:
+        """Wait before the next attempt, if there is one: as long as the server asks, or longer at later attempts."""
+        if POLL and attempt < self._settings.max_attempts:
+            time.sleep(max(error.wait or 0.0, longest_backoff(attempt)))
 
     def _send(self, method: str, path: str, **content: Any) -> Json:  # noqa: ANN401  (what httpx takes)
         body = bytearray()

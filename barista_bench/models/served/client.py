@@ -5,7 +5,8 @@ After an HTTP 429:
 1. `_send` gets the error from `status_error` (`errors.py`). If the body says that the account has no money, it is a
    `ModelError`, which ends the run: all answers so far are logged. Otherwise it is a `TransientError`, whose `wait` is
    the pause of `retry-after-ms` or `Retry-After`. Without them, if the headers say that no requests or tokens are left,
-   it is the time of `x-ratelimit-reset-...` (`allowance_pause`).
+   it is the time of `x-ratelimit-reset-...` (`allowance_pause`). A body that names a content policy is a refusal, with
+   any status (`DeclinedError`). It counts as an answer.
 2. `_attempt` halves the limit of parallel calls, at most once for the calls that were under way (`AdaptiveLimit` of
    `state.py`). It grows again with later answers. With a `wait`, no call of this model starts for that
    time, at most 120 seconds.

@@ -1,4 +1,4 @@
-"""Name the models of compared runs. Each model and setting has the same label in all comparisons.
+"""Name the models of compared runs. A run has one label in all tables of a command.
 
 Reports, tables, plots, comparisons and tables of judges call `run_labels`; the studio calls `start_labels` for people's
 answers. The rule:
@@ -11,7 +11,8 @@ answers. The rule:
    an absolute path.
 3. If scores are not of the run's own reading, `, read by ...` is added.
 4. If two runs of the same questions have the same name, the folder of the start is added to this name everywhere:
-   `name (cold)`. If they still have the same name, they are numbered: `name (cold) (1)`.
+   `name (cold)`. If they still have the same name, the starts are numbered by their paths: `name (cold) (1)`. A start
+   has one number in all tasks.
 
 The tables of judges name models by this rule (`model_labels` of `judging/cross.py`), and judges too (`judge_labels` of
 `judging/judged_run.py`). A diagnosis of one model has the name of the first two points (`own_name`); reports show the
@@ -146,14 +147,25 @@ def start_labels(starts: Sequence[Start]) -> dict[Path, str]:
         else name
         for start in starts
     }
-    for group in groups.values():
-        alike = defaultdict[str, list[Path]](list)
-        for start in group:
-            alike[labels[start.folder]].append(start.folder)
-        for label, folders in alike.items():
-            if len(set(folders)) > 1:
-                labels.update({folder: f"{label} ({number})" for number, folder in enumerate(folders, start=1)})
+    alike = {
+        label
+        for group in groups.values()
+        for label, folders in _folders_by_label(group, labels).items()
+        if len(folders) > 1
+    }
+    for label, folders in _folders_by_label(starts, labels).items():
+        if label in alike:  # all tasks of a start have its number
+            by_start = {folder: start_folder(folder, start.task, start.benchmark) for folder, start in folders.items()}
+            ordered = sorted(set(by_start.values()))
+            labels.update({folder: f"{label} ({ordered.index(start) + 1})" for folder, start in by_start.items()})
     return labels
+
+
+def _folders_by_label(starts: Sequence[Start], labels: Labels) -> dict[str, dict[Path, Start]]:
+    folders: dict[str, dict[Path, Start]] = defaultdict(dict)
+    for start in starts:
+        folders[labels[start.folder]][start.folder] = start
+    return folders
 
 
 def short_name(model: NamedModel) -> str:
@@ -211,7 +223,11 @@ def own_name(given_name: str, model: NamedModel) -> str:
 
 
 def start_name(folder: Path, task: str, benchmark: str) -> str:
-    """Return the name of the folder that one start wrote. It lies above the folders of the task and its benchmark."""
+    return start_folder(folder, task, benchmark).name
+
+
+def start_folder(folder: Path, task: str, benchmark: str) -> Path:
+    """Return the folder that one start wrote. It lies above the folders of the task and its benchmark."""
     for name in (task, benchmark):
         folder = folder.parent if folder.name == name else folder
-    return folder.name
+    return folder

@@ -82,7 +82,7 @@ def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[
         (name, 0): (SampleVerdict("fit", 0, 4.0, "ok", "", ""), SampleVerdict("fit", 1, 3.0, "ok", "", "")),
         (name, 1): (SampleVerdict("fit", 0, None, "refused", "", ""),),
     }
-    results = JudgedResults.model_construct(judge=type("J", (), {"name": "strict"})())
+    results = JudgedResults.model_construct(judge=type("J", (), {"name": "strict", "label": "strict"})())
     samples = model_samples("called", runs[0], [JudgedRun(Path("x/strict-12"), runs[0], results, verdicts)])
     assert samples.model == "called"
     assert samples.judge_scores == {"strict": {sample_name(name, 0): 3.5}}

@@ -91,7 +91,8 @@ def test_two_studios_on_one_review_file_lose_no_verdict(review: Path, out: Path,
             both.submit(studios[at % 2].json, "/api/review/verdict", verdict(item, "accept"))
             for at, item in enumerate(items)
         ]
-        assert [answer.result()["reviewer"] for answer in sent] == [("anna", "ben")[number % 2] for number in range(len(items))]
+        names = [answer.result()["reviewer"] for answer in sent]
+        assert names == [("anna", "ben")[number % 2] for number in range(len(items))]
     rows = read_review(review)
     assert {rows[item["item"]].verdict for item in items} == {"accept"}
     assert link.is_symlink()

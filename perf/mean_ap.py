@@ -32,7 +32,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from barista_bench.metrics import mean_ap as module
-from barista_bench.metrics.mean_ap import STATISTICS, compute_metrics, evaluate_images, mean_ap
+from barista_bench.metrics.mean_ap import STATISTICS, mean_ap
 from barista_bench.metrics.mean_ap.accumulate import accumulate, statistics
 from barista_bench.metrics.mean_ap.inputs import Examples, ImageInstances, read_examples
 from barista_bench.metrics.mean_ap.matching import group, match_greedily
@@ -222,21 +222,9 @@ def run_lengths(masks: int, rounds: int) -> None:
         print(f"| {name} | " + " | ".join(f"{times[name] / masks * 1e3:.2f}" for times, _ in columns) + " |")
 
 
-def time_bootstrap(images: int, resamples: int) -> None:
-    """Print the time of a bootstrap by video."""
-    dicts = as_dicts(scene(images))
-    begin = time.process_time()
-    videos = np.random.default_rng(0).multinomial(37, [1 / 37] * 37, size=resamples)
-    values = compute_metrics(evaluate_images(*dicts), videos[:, np.arange(images) % 37])["map"]
-    spent = time.process_time() - begin
-    between = "{:.3f} to {:.3f}".format(*np.quantile(values, [0.025, 0.975]))
-    print(f"\n{resamples} resamples of {images} images in 37 videos: {spent:.1f} s (95% of mAP: {between})")
-
-
 def main(quick: bool = False, full: bool = False) -> None:
     images, rounds = (100, 1) if quick else (1000, 9)
     compare(images, rounds)
-    time_bootstrap(images, 20 if quick else 1000)
     run_lengths(2 if quick else 20, rounds)
     if full:
         compare(20_000, 3)

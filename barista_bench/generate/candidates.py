@@ -257,10 +257,11 @@ def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tal
     claimed: set[Statement] = set()
     for number in sorted(range(len(seeded)), key=lambda number: seeded[number][0]):
         candidate = seeded[number][1]
-        if facts.isdisjoint(candidate.facts) and claimed.isdisjoint(candidate.claims):
+        own_facts, own_claims = candidate.facts, candidate.claims
+        if facts.isdisjoint(own_facts) and claimed.isdisjoint(own_claims):
             kept[number] = candidate
-            facts |= candidate.facts
-            claimed |= candidate.claims
+            facts |= own_facts
+            claimed |= own_claims
         else:
             tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
     return [candidate for _, candidate in sorted(kept.items())]

@@ -118,12 +118,11 @@ def _lacking_works(candidate: QuestionCandidate, scene: Scene, n_distractors: in
     n_lacking = n_distractors - sum(statement.truth(scene) is False for statement in statements)
     works = [_deciding_work(statement, scene) for statement in statements if statement.truth(scene) is None]
     counts = Counter(work.text for work in works)
-    if text := next((text for text, count in counts.items() if count >= n_lacking), ""):
-        yield _united(work for work in works if work.text == text)
-    elif "" in counts and counts[""] >= n_lacking:
-        yield MissingWork()
-    else:
+    enough = next((text for text, count in counts.items() if count >= n_lacking), None)
+    if enough is None:
         yield MissingWork(_further_work(candidate.right, n_lacking, scene))
+    else:
+        yield _united(work for work in works if work.text == enough)
 
 
 def _deciding_work(statement: Statement, scene: Scene) -> MissingWork:
@@ -132,8 +131,8 @@ def _deciding_work(statement: Statement, scene: Scene) -> MissingWork:
         return _united(_deciding_work(part, scene) for part in statement.parts if part.truth(scene) is None)
     moments = _moments(statement)
     if statement.is_in_words:
-        is_said = any(find_overlapping(scene.actions, frame, frame + 1) for frame in moments[:1] or [0])
-        return MissingWork() if is_said else MissingWork("say what the person does", moments[:1])
+        said = find_overlapping(scene.actions, moments[0], moments[0] + 1) if moments else scene.actions
+        return MissingWork() if said else MissingWork("say what the person does", moments[:1])
     side: Side | None = getattr(statement, "side", None)
     objects = _objects(statement)
     if attribute := getattr(statement, "type", ""):

@@ -89,7 +89,7 @@ def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
     )
     file.add("# the package knows, with the count of the first verb; then verbs that were said of one thing at once.")
     file.add_list("verbs", file.verb_groups())
-    file.add("# Verbs of which one undoes the other: they are no one action, although both may stand in a group.")
+    file.add("# Verbs of which one undoes the other: they are never one action, although a group may have both.")
     file.add_list("opposites", file.opposites())
     file.add("# Names that can mean one thing: a noun of activities, and what hands touch meanwhile or ends like it.")
     pairs = combinations(sorted(categories, key=len), 2)

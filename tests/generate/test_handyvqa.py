@@ -207,6 +207,19 @@ def test_masks_belong_to_the_answer_and_to_shown_frames(scene: Scene, tmp_path: 
     assert reason in refused(scene_of(tmp_path, content), "rvos_parts")
 
 
+def test_a_clip_that_shows_touches_begin_and_a_later_clip_of_them_ask_for_the_same_objects(tmp_path: Path) -> None:
+    place = (60, 170, 30, 30)
+    objects = {"cup": ("coffee cup", place), "left": ("left hand", place), "right": ("right hand", place)}
+    held = [
+        relation(side, "cup", "human_actions", "holds", (0, end)) for side, end in (("left", 52), ("right", FRAMES))
+    ]
+    scene = scene_of(tmp_path, document({**OBJECTS, **objects}, [*RELATIONS[:-2], *held]))
+    first, *later = asked(scene, "rvos_objects")
+    assert first.span[0] == 0
+    assert later
+    assert all(first.facts & candidate.facts for candidate in later)
+
+
 # The family
 
 

@@ -35,6 +35,12 @@ def test_runs_of_one_model_are_named_by_their_start_in_all_tasks(scored: Runs) -
     assert list(run_labels(alike).values()) == ["weak (out) (1)", "weak (out) (2)"]
 
 
+def test_two_starts_in_one_folder_have_two_labels(scored: Runs) -> None:
+    run = scored["weak", "relations"]
+    runs = [placed(run, "out/relations"), placed(run, f"out/{run.task.benchmark}/relations")]
+    assert list(run_labels(runs).values()) == ["weak (out) (1)", "weak (out) (2)"]
+
+
 @pytest.mark.parametrize("step", [1, -1])
 def test_a_start_has_one_number_in_all_tasks_in_any_order_of_the_runs(scored: Runs, step: int) -> None:
     rows = [("t0/out", "relations"), ("t1/out", "relations"), ("t1/out", "activity"), ("t2/out", "activity")][::step]

@@ -92,7 +92,7 @@ class LiesTowards(Statement, frozen=True):
 
     @property
     def implications(self) -> tuple[Statement, ...]:
-        """Return that both objects are visible too, as their places at this moment do, which tell the direction."""
+        """Two places at one moment give a direction. All three claim that the objects are visible, so one is asked."""
         visible = (Seen(self.object, self.frame), Seen(self.other, self.since)) if self.frame == self.since else ()
         return self, *visible
 

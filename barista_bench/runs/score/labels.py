@@ -155,10 +155,16 @@ def start_labels(starts: Sequence[Start]) -> dict[Path, str]:
     }
     for label, folders in _folders_by_label(starts, labels).items():
         if label in alike:  # all tasks of a start have its number
-            by_start = {folder: start_folder(folder, start.task, start.benchmark) for folder, start in folders.items()}
+            by_start = {folder: _start_key(start) for folder, start in folders.items()}
             ordered = sorted(set(by_start.values()))
-            labels.update({folder: f"{label} ({ordered.index(start) + 1})" for folder, start in by_start.items()})
+            labels.update({folder: f"{label} ({ordered.index(key) + 1})" for folder, key in by_start.items()})
     return labels
+
+
+def _start_key(start: Start) -> tuple[Path, int]:
+    """Return the folder of a start and the depth of its runs. Starts at `out/TASK` and `out/BENCHMARK/TASK` differ."""
+    above = start_folder(start.folder, start.task, start.benchmark)
+    return above, len(start.folder.parts) - len(above.parts)
 
 
 def _folders_by_label(starts: Sequence[Start], labels: Labels) -> dict[str, dict[Path, Start]]:

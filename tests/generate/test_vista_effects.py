@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from barista_bench.generate.candidates import Item, Tally
 from barista_bench.generate.generator import generate
 from barista_bench.generate.vista.clips import Sequences, foundation_candidates
 from barista_bench.generate.vista.effects import effect_candidates
-from barista_bench.generate.vista.family import VistaFamily
+from barista_bench.generate.vista.family import FOUNDATION, VistaFamily
 from barista_bench.generate.vista.release import RENDERED_FILE
 from barista_bench.generate.vista.statements import LeftmostAtEnd, Unjoined
 from barista_bench.media.encoding import encode_video
@@ -161,6 +162,19 @@ def test_a_lid_that_is_put_on_a_jar_and_taken_off_is_a_set_of_interaction(tmp_pa
     ]
     scene = table(tmp_path / "again", THINGS, places=places)
     assert [Unjoined("lid", "attached to", "jar", frame).truth(scene) for frame in (30, 100)] == [False, True]
+
+
+def test_a_clip_of_an_action_is_asked_about_once(tmp_path: Path) -> None:
+    """By its action, by the place where it ends, or by what it joins."""
+    acts = [("Insert lid", 0, 20), ("Remove lid", 40, 60), ("Insert cup", 70, 90)]
+    contacts = [("right", "holds", "lid", 2, 18), ("right", "holds", "lid", 42, 58), ("right", "holds", "cup", 72, 88)]
+    scene = table(tmp_path, THINGS, activities=acts, contacts=contacts, places=[("lid", "attached to", "jar", 15, 45)])
+    family = VistaFamily(load_domain())
+    asked = Counter(c.span for c in family.decide_all(scene, Tally()) if c.subtask in FOUNDATION)
+    assert max(asked.values()) > 1
+    used = Counter(c.span for c in family.collect_candidates(scene, Tally(), 99, 0) if c.subtask in FOUNDATION)
+    assert used.keys() == asked.keys()
+    assert set(used.values()) == {1}
 
 
 def test_a_place_that_the_domain_does_not_know_is_no_set(tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ class Instruction(DomainRecord, frozen=True):
             letter is not in `say`.
         unless: names or categories of objects that would permit another answer if they were in view.
         step: process step during which hands must use all of the objects; empty if no step is needed.
-        requests: what is to be done with {a}, if several instructions ask for the same. For an object, only one of the
-            instructions with a common request is used.
+        requests: what several instructions ask for, with the letter of the object, such as `stir {a}` or
+            `stir with {b}`. Of the instructions with a common request about the same object, only one is used.
     """
 
     say: str
@@ -137,8 +137,9 @@ class ToGBenchFamily(Family):
                 touched = [TouchedDuring(thing.id, *span) for span in spans for thing in things]
                 candidate = self._candidate(scene, template, things, takes, [*evidence, *touched])
                 if instruction.requests:
-                    event = FACTS.join(f"{request} {things[0].id}" for request in instruction.requests)
-                    candidate = msgspec.structs.replace(candidate, event=event, topic="request")
+                    candidate = msgspec.structs.replace(
+                        candidate, event=_requests_about(instruction.requests, things), topic="request"
+                    )
                 yield candidate
 
     def _brought_about_candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
@@ -259,6 +260,14 @@ class ToGBenchFamily(Family):
             if any(start <= frame < end for start, end in spans) and scene.is_visible(thing.id, frame)
         ]
         return ObjectRecord(thing.name, intervals, boxes, kind, synonyms, thing.id)
+
+
+def _requests_about(requests: Sequence[str], things: Sequence[NamedObject]) -> str:
+    """Return the requests with the ids of the objects, joined as the facts of an event."""
+    text = FACTS.join(requests)
+    for letter, thing in zip(LETTERS, things, strict=False):
+        text = text.replace(letter, thing.id)
+    return text
 
 
 def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:

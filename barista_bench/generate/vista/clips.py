@@ -349,7 +349,10 @@ def clip_candidate(
     objects: tuple[str, ...] = (),
     given: Sequence[Statement] = (),
 ) -> QuestionCandidate:
-    """Return a candidate with a clip that fits into the sets of a key. The first of `sayings` is right."""
+    """Return a candidate with a clip that fits into the sets of a key. The first of `sayings` is right.
+
+    A clip of an action is asked about once, by its action, its place or its effect.
+    """
     right, *distractors = [Choice(plain_text(wording, slots), statement) for slots, statement in sayings]
     return QuestionCandidate(
         subtask=subtask,
@@ -363,6 +366,8 @@ def clip_candidate(
         objects=objects,
         wording=wording,
         slots=dict(sayings[0][0]),
+        event=f"{actions[0]} from {span[0]}" if actions else "",
+        topic="action" if actions else "",
         extra={"set": key.replace(" ", "_"), "spans": [span], "shared": 1, "actions": actions},
     )
 

@@ -239,29 +239,36 @@ def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
 def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
     """Choose, by seed, the candidates of a video that ask for new facts. All other candidates count as `REPEATED`.
 
-    So does a candidate of any subtask that makes a claim of a chosen one. The subtasks choose in turns, an event each,
-    so that none of them takes all events from another.
+    So does a candidate of any subtask that makes a claim of a chosen one. Candidates that exclude few other facts come
+    first, so that many can be chosen. Among equals the subtasks choose in turns, an event each, so that none of them
+    takes all events from another.
     """
     listed = list(candidates)
     events = [_seeded_event(candidate, seed) for candidate in listed]
     by_subtask: dict[str, set[int]] = defaultdict(set)
-    for candidate, event in zip(listed, events, strict=True):
+    facts_with: dict[object, set[frozenset[object]]] = defaultdict(set)
+    facts = [frozenset((*candidate.facts, *candidate.claims)) for candidate in listed]
+    for candidate, event, own_facts in zip(listed, events, facts, strict=True):
         by_subtask[candidate.choosing_subtask].add(event)
+        for fact in own_facts:
+            facts_with[fact].add(own_facts)
     turns = {name: {event: turn for turn, event in enumerate(sorted(rows))} for name, rows in by_subtask.items()}
-    seeded = [
-        ((turns[candidate.choosing_subtask][event], event, _seeded_key(candidate, seed)), candidate)
-        for candidate, event in zip(listed, events, strict=True)
+    ranks = [
+        (
+            len(frozenset[frozenset[object]]().union(*(facts_with[fact] for fact in own_facts))),
+            turns[candidate.choosing_subtask][event],
+            event,
+            _seeded_key(candidate, seed),
+        )
+        for candidate, event, own_facts in zip(listed, events, facts, strict=True)
     ]
     kept: dict[int, QuestionCandidate] = {}
-    facts: set[tuple[object, ...]] = set()
-    claimed: set[Statement] = set()
-    for number in sorted(range(len(seeded)), key=lambda number: seeded[number][0]):
-        candidate = seeded[number][1]
-        own_facts, own_claims = candidate.facts, candidate.claims
-        if facts.isdisjoint(own_facts) and claimed.isdisjoint(own_claims):
+    used_facts: set[object] = set()
+    for number in sorted(range(len(listed)), key=ranks.__getitem__):
+        candidate = listed[number]
+        if used_facts.isdisjoint(facts[number]):
             kept[number] = candidate
-            facts |= own_facts
-            claimed |= own_claims
+            used_facts |= facts[number]
         else:
             tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
     return [candidate for _, candidate in sorted(kept.items())]

@@ -19,7 +19,8 @@ TASKS = {name: get_task("barista", name, options={"protocol": "paper"}) for name
 RELEASED = {name: get_task("barista", name) for name in FIELDS}
 
 grid_box = st.lists(st.integers(0, 1000), min_size=4, max_size=4)
-words = st.text(max_size=8).filter(lambda text: "```" not in text) | st.sampled_from(
+marks = "```", "</think>"  # the end of a fence or of reasoning, wherever it is
+words = st.text(max_size=8).filter(lambda text: not any(mark in text for mark in marks)) | st.sampled_from(
     ["a}]", '"}, {"', "on, off", "\\", "[{", "it's", "</b>"]
 )
 ENTRIES = {

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,15 @@ def test_a_question_of_two_facts_is_asked_only_if_neither_was() -> None:
         ([candidate("right cup", 15)], 2),
     ):
         assert len(one_per_event([both, *others], 0, Tally())) == count  # type: ignore[list-item]
+
+
+def test_a_question_about_one_fact_comes_before_a_question_that_would_exclude_two() -> None:
+    def candidate(name: str, event: str) -> QuestionCandidate:
+        return candidate_of(Choice(event, Seen(event, 10)), subtask=name, event=event, topic="touch")
+
+    for both, one, two in permutations("abc"):  # subtasks, whose seeded keys have every order
+        single = [candidate(one, "left cup"), candidate(two, "right jar")]
+        assert one_per_event([candidate(both, f"left cup{FACTS}right jar"), *single], 0, Tally()) == single
 
 
 def test_no_other_subtask_asks_for_a_fact_that_one_answer_tells_of_a_moment() -> None:

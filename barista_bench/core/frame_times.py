@@ -6,8 +6,9 @@ The times of frames reach a model in four steps:
    its frames (`Task.frame_times`; EgoCoT-Bench takes the times that its prompt names). If the example has no `fps`, the
    media give the times: the column `frame_seconds` of a built set, or the time stamps of the videos of a frozen file.
    `Task.image_frames` says which frame each image shows.
-2. `runs/ask/asking.py` puts them into `Request.times` if the model is loaded with `frames_as=video`. Ablations and aids
-   that remove or add images change the times too. `shuffled_frames` keeps them, because they would show the order.
+2. `runs/ask/asking.py` puts them into `Request.times` if the model is loaded with `frames_as=video`. Ablations
+   (`models/ablations.py`) and aids (`runs/ask/aiding.py`) that remove or add images change the times too.
+   `shuffled_frames` keeps them, because they would show the order. `annotate/describing.py` has requests of its own.
 3. The engine asks `parts_with_clips`: two or more consecutive images become a `VideoClip`, whose times are the frames'
    own or those of the setting `video_fps`. Without times, the sample fails.
 4. The engine sends `FrameTimes.metadata` with the clip, and asks that no frame is left out:

@@ -23,7 +23,9 @@ from barista_bench.generate.candidates import Choice, Item
 MAX_LINE = 2**20
 """Maximum number of bytes of one reviewed item."""
 _REMEDY = "Fix: generate with the same graphs, domain, seed and number of items as when the review file was written"
-Verdict = Literal["accept", "revise", "reject", ""]
+Verdict = Literal["accept", "revise", "reject"]
+KEPT: tuple[Verdict, ...] = ("accept", "revise")
+"""Verdicts after which an item stays in the set. All verdicts except accept need a reason."""
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
 Note = Annotated[str, msgspec.Meta(max_length=10_000)]
 
@@ -49,7 +51,7 @@ class ReviewedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     question: Text
     choices: tuple[Text, ...]
     correct: tuple[int, ...]
-    verdict: Verdict = ""
+    verdict: Verdict | Literal[""] = ""
     reason: Note = ""
     reviewer: Note = ""
 
@@ -118,7 +120,7 @@ def verdict_problem(row: ReviewedItem) -> str:
     """Return the fields that a verdict lacks; empty if the verdict is complete."""
     if row.verdict and not row.reviewer:
         return f"{row.item!r} has a verdict and no reviewer"
-    if row.verdict in ("revise", "reject") and not row.reason:
+    if row.verdict not in ("", "accept") and not row.reason:
         return f"{row.item!r} is to {row.verdict} without a reason"
     return ""
 
@@ -141,7 +143,7 @@ def apply_review(
             raise DataError(f"{row.item}: the review is of another item of that id. {_REMEDY}")
         if (len(reviewed.choices), reviewed.correct) != (len(row.choices), row.correct):
             raise DataError(f"{row.item}: its choices or answer were changed. Fix: revise only texts, or reject it")
-        if reviewed.verdict != "reject":
+        if reviewed.verdict in ("", *KEPT):
             kept_items.append(_with_texts(item, reviewed) if reviewed.verdict == "revise" else item)
     return kept_items
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.generate.review import Retention, ReviewedItem, read_review, retention_by_subtask
+from barista_bench.generate.review import KEPT, Retention, ReviewedItem, read_review, retention_by_subtask
 from barista_bench.stats.agreement import krippendorff_alpha
 
 
@@ -45,7 +45,7 @@ class ItemVotes(NamedTuple):
     def passes(self) -> int:
         """Return the number of people, with the lead, who keep the item with the texts that count."""
         decided = self.decided
-        if not decided or decided.verdict not in ("accept", "revise"):
+        if not decided or decided.verdict not in KEPT:
             return 0
         rows = (*self.votes, *([self.lead] if self.lead else []))
         kept = decided.verdict, decided.question, decided.choices

@@ -2,20 +2,19 @@
 
 A click on "accept", "revise" or "reject" becomes a stored verdict in these files:
 
-1. `static/questions.js`: `decide` of `Review` sends the verdict to `/api/review/verdict`. (`server.py` calls the
-   function that `QuestionRoutes.writes` names for the path.)
+1. `static/questions.js`: `itemParts` of `Review` makes the buttons, and `decide` sends the verdict to
+   `/api/review/verdict`. (`server.py` calls the function that `QuestionRoutes.writes` names for the path.)
 2. `QuestionRoutes._decide`, here, checks the verdict, and replaces the review file.
-3. `generate/review.py` defines the file, and says what a verdict lacks (`verdict_problem`).
+3. `generate/review.py` defines the file and the verdicts (`Verdict`, `KEPT`), and says what a verdict lacks
+   (`verdict_problem`).
 
-A new field of the page is also declared in `static/shapes.d.ts`, and `review_statistics.py` of `generate` counts a new
-verdict.
+`static/shapes.d.ts` declares the verdicts and the fields of an item for the page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -23,7 +22,16 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.generate.family import FAMILIES, family_class
-from barista_bench.generate.review import MAX_LINE, Note, ReviewedItem, Text, read_review, review_bytes, verdict_problem
+from barista_bench.generate.review import (
+    MAX_LINE,
+    Note,
+    ReviewedItem,
+    Text,
+    Verdict,
+    read_review,
+    review_bytes,
+    verdict_problem,
+)
 from barista_bench.studio.workspace import GRAPH, Json, Routes, Workspace, sent_as
 
 
@@ -32,7 +40,7 @@ class ItemVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     file: int
     item: Text
-    verdict: Literal["accept", "revise", "reject"]
+    verdict: Verdict
     question: Text
     choices: tuple[Text, ...]
     reason: Note = ""

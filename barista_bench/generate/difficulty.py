@@ -12,7 +12,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import DIFFICULTIES, Choice, Difficulty, DifficultyName, QuestionCandidate
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import noun_of
-from barista_bench.generate.statements import AllOf, Statement
+from barista_bench.generate.statements import AllOf, Statement, Touches
 
 SAME_OBJECT, SAME_MOMENT = "same object", "same moment"
 """Origins of a distractor.
@@ -53,7 +53,7 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, distractors_need
     origins = {choice.text: topic.origin(choice) for choice in candidate.distractors}
     ordered = tuple(sorted(candidate.distractors, key=lambda choice: not origins[choice.text]))
     are_near = [topic.is_near(choice, origins[choice.text]) for choice in ordered[:distractors_needed]]
-    steps = sum(steps_of(choice.statement) for choice in candidate.right) + candidate.wording.count(" ")
+    steps = count_steps(candidate)
     area, seconds = topic.area(), topic.seconds()
     hardnesses = [
         None if area is None else _hardness(area, LARGE, SMALL),
@@ -70,6 +70,17 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, distractors_need
 def _hardness(value: float, easy: float, hard: float) -> float:
     """Return 0 for an easy value, 1 for a hard value, and a logarithmic interpolation between the two."""
     return min(1.0, max(0.0, log(max(value, 1e-9) / easy) / log(hard / easy)))
+
+
+def count_steps(candidate: QuestionCandidate) -> int:
+    """Return the number of things that must be seen and combined.
+
+    These are the claims of the right answers, or the moments if there are more of them, and the touches that the
+    question names: "which color is the object that the left hand is touching?".
+    """
+    claims = sum(steps_of(choice.statement) for choice in candidate.right)
+    named_touches = sum(isinstance(statement, Touches) for statement in candidate.given)
+    return max(claims, len(candidate.frames)) + named_touches
 
 
 def steps_of(statement: Statement) -> int:

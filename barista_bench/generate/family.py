@@ -9,7 +9,7 @@
    is True), and enough wrong answers are excluded (False). A statement that the graph leaves open (None) is neither.
    The docstring of each statement says which records prove and exclude it.
 3. `with_difficulty` (`difficulty.py`) rates it. Only the levels of `--difficulty` are kept.
-4. `one_per_event` keeps one question per event, answer and subtask.
+4. `one_per_event` keeps one question per fact.
 5. `keep_most` limits the number per subtask and video.
 6. `sample_candidates` takes `--per-subtask` questions. It balances answers first, then videos. `with_choices` takes
    the wrong choices, so that a text is wrong in proportion to how often it is right, and orders the choices.
@@ -22,7 +22,7 @@ The questions of a subtask, and the statements that only this family needs (`sta
     vista      level 1: vista/clips.py, vista/effects.py; levels 2 to 8: vista/family.py     vista/statements.py
     handyvqa   a method per category: handyvqa/questions.py, handyvqa/object_questions.py    handyvqa/statements.py
     tog_bench  tog_bench/family.py, of the instructions in scene_graph/domain.yaml           tog_bench/statements.py
-    egocot     QUESTIONS in egocot/questions.py                                              egocot/statements.py
+    egocot     QUESTIONS in egocot/questions.py, whose head has the steps for a new kind     egocot/statements.py
 
 ViSTa overrides steps 2 and 4 to 7, since it samples sets of clips. HanDyVQA overrides step 6: it also balances words.
 """

@@ -8,7 +8,7 @@ import pytest
 
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, Difficulty, QuestionCandidate, with_choices
-from barista_bench.generate.difficulty import SAME_MOMENT, SAME_OBJECT, parse_difficulties, with_difficulty
+from barista_bench.generate.difficulty import SAME_MOMENT, SAME_OBJECT, count_steps, parse_difficulties, with_difficulty
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.statements import AllOf, HasValue, Touches
@@ -44,6 +44,15 @@ def test_smaller_and_shorter_visible_things_and_more_steps_are_harder(tmp_path: 
     long_way = difficulty(scene(tmp_path / "steps"), "cup", "pot", steps=3)
     assert all(other.score > easy.score for other in (small, short, long_way))
     assert long_way.steps == 3
+
+
+def test_the_steps_are_claims_or_moments_and_the_touches_that_the_question_names() -> None:
+    question = touched("cup")
+    assert count_steps(question) == 1
+    assert count_steps(msgspec.structs.replace(question, frames=(20, 30, 40))) == 3
+    assert count_steps(msgspec.structs.replace(question, given=(Touches("right", "pot", 20),))) == 2
+    renamed = [msgspec.structs.replace(question, wording=wording) for wording in ("egocot/AOG", "egocot/AOG as a key")]
+    assert {count_steps(candidate) for candidate in renamed} == {1}
 
 
 def test_distractors_have_an_origin_and_near_ones_come_first(tmp_path: Path) -> None:

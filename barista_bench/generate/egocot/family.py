@@ -45,9 +45,12 @@ from barista_bench.generate.statements import (
     Does,
     HasValue,
     Located,
+    OnlyDuring,
     Precedes,
+    Seen,
     Statement,
     Touches,
+    Unique,
 )
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
@@ -150,6 +153,10 @@ class EvidenceMaker:
             case Precedes(objects, frame):
                 for pair in combinations(objects, 2):
                     yield from self._order_facts(pair, Precedes(pair, frame))
+            case Seen() | Unique() | OnlyDuring() | InPart():
+                pass  # the boxes of the tracks are their evidence
+            case _:
+                raise TypeError(f"{type(statement).__name__}: EvidenceMaker.facts does not know its facts")
 
     def _state_fact(self, object_id: str, kind: str, value: str, frame: int) -> StatedFact:
         spans = [span for span in self.scene.values_of(object_id, kind) if span.value == value]

@@ -9,8 +9,8 @@ from itertools import combinations
 import msgspec
 
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
-from barista_bench.generate.egocot.further_questions import which_moment
 from barista_bench.generate.egocot.moments import ShownScene, sentence
+from barista_bench.generate.egocot.object_questions import which_moment
 from barista_bench.generate.egocot.statements import DIRECTIONS, LiesTowards, direction_between
 from barista_bench.generate.nearby import place_words
 from barista_bench.generate.spans import NamedObject

@@ -4,6 +4,17 @@ First come questions about visible and past events, then about next events, caus
 moments. Questions are symmetric: the wrong choices of a question are right answers of other questions (the other hand,
 object or moment). If a choice makes two claims, the choices are all four combinations of two values each, so shared
 words do not reveal the answer.
+
+A further kind of question needs these steps:
+
+1. A function that yields `ShownScene.candidate(...)` for each moment, in this module, in `object_questions.py` (one
+   object, its state, a moment) or in `place_questions.py`. Add it to its subtask in `QUESTIONS`.
+2. Its wording in `generate/wordings.yaml`, with the key `SUBTASK words`, the first argument of `candidate`. It needs 12
+   forms or more.
+3. If other subtasks ask for the same facts, its topic in `TOPICS` of `moments.py`.
+4. Only if no statement makes its claim: a `Statement` in `statements.py` beside this module, its facts in
+   `EvidenceMaker.facts` of `family.py`, and its proof from the annotation file in `tests/generate/raw_proof.py`.
+5. Its row in the table of subtasks of docs/egocot.md.
 """
 
 from __future__ import annotations
@@ -18,7 +29,7 @@ import msgspec
 from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, is_told_apart, name_object
-from barista_bench.generate.egocot import further_questions as further, place_questions as places
+from barista_bench.generate.egocot import object_questions, place_questions
 from barista_bench.generate.egocot.moments import DISTRACTORS, Moment, ShownScene, sentence, touch_text
 from barista_bench.generate.egocot.statements import AwayFrom, BringsAbout, InStep, NextAction, NextState, causes_of
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, noun_of, verb_of
@@ -112,7 +123,7 @@ def _hands_of_objects(clip: ShownScene, frame: int) -> Iterator[QuestionCandidat
             right_choice = choices[0] if left == right else choices[1]
             arguments = "HOA", {"time": clip.time(frame)}, right_choice, choices, [frame], things
             keys = clip.touch_key("left", left, frame), clip.touch_key("right", right, frame)
-            event = f"{further.HANDS[True, True]} {left.id}" if left == right else FACTS.join(keys)
+            event = f"{object_questions.HANDS[True, True]} {left.id}" if left == right else FACTS.join(keys)
             yield clip.candidate(*arguments, event=event)
 
 
@@ -327,7 +338,7 @@ def progress(clip: ShownScene) -> Iterator[QuestionCandidate]:
         for name in dict.fromkeys(step.name for step in clip.steps if step.start <= frame < step.end):
             right, *choices = (Choice(sentence(clip.phrase(n)), InStep(n, frame)) for n in (name, *names))
             arguments = "PR step", {"time": clip.time(frame)}, right, choices, [frame]
-            yield clip.candidate(*arguments, event=further.step_key(name))
+            yield clip.candidate(*arguments, event=object_questions.step_key(name))
     for first, second in (pair for pair in pairwise(clip.scene.steps) if all(step.name for step in pair)):
         slots = {"first": clip.phrase(first.name), "second": clip.phrase(second.name)}
         for row, number in clip.intervals(second.start):
@@ -374,17 +385,21 @@ def _two_touches_choice(
 
 
 QUESTIONS: Mapping[str, Sequence[Callable[[ShownScene], Iterator[QuestionCandidate]]]] = {
-    "AOG": (active_object, further.colour_in_hand),
-    "HOA": (hand_of_object, further.hands_on_object),
+    "AOG": (active_object, object_questions.colour_in_hand),
+    "HOA": (hand_of_object, object_questions.hands_on_object),
     "MSP": (state_in_use,),
-    "SR": (when_it_changed, further.state_before),
-    "LVR": (further.place_before, places.direction_to_other, places.moment_at_place),
-    "HOTR": (order_of_contacts, further.time_of_touch),
+    "SR": (when_it_changed, object_questions.state_before),
+    "LVR": (object_questions.place_before, place_questions.direction_to_other, place_questions.moment_at_place),
+    "HOTR": (order_of_contacts, object_questions.time_of_touch),
     "NSA": (next_state,),
-    "NAA": (next_action, further.moment_before_action),
+    "NAA": (next_action, object_questions.moment_before_action),
     "LCOI": (cause_of_change,),
-    "PR": (progress, further.moment_of_step, further.moment_of_action),
-    "HGC": (hands_over_time, further.moment_of_touch),
-    "GOT": (further.tracked_object, further.state_of_tracked_object, places.direction_of_move),
+    "PR": (progress, object_questions.moment_of_step, object_questions.moment_of_action),
+    "HGC": (hands_over_time, object_questions.moment_of_touch),
+    "GOT": (
+        object_questions.tracked_object,
+        object_questions.state_of_tracked_object,
+        place_questions.direction_of_move,
+    ),
 }
 """The questions of each subtask."""

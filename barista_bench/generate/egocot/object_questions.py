@@ -1,7 +1,7 @@
-"""Further questions of EgoCoT-Bench's subtasks, which need only few objects.
+"""EgoCoT-Bench's questions about one object, and about the moment of an event.
 
-They ask about hands on one object, moments, states and colours. Other questions make the same kinds of claims, so a
-graph with one or two objects also decides these questions.
+They ask about hands on one object, its colour, state and place, and about moments. A graph with one or two objects
+decides them.
 """
 
 from __future__ import annotations

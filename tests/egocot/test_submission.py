@@ -11,7 +11,7 @@ from barista_bench.benchmarks import get_benchmark
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.submission import (
     SubmissionLine,
-    check_complete,
+    check_questions,
     read_submission,
     submission_lines,
     write_submission,
@@ -29,7 +29,6 @@ def test_hidden_questions_are_all_submitted_by_qid(hidden: list[Example]) -> Non
     lines = submission_lines([*(answered(example) for example in reversed(hidden[1:])), Scored(hidden[0], None)])
     assert [line.qid for line in lines] == sorted(example.example_id.removeprefix("egocot:") for example in hidden)
     assert set(lines[0].model_dump()) == {"qid", "predicted_answer", "reasoning"}
-    check_complete(lines, [line.qid for line in lines])
     unread = next(line for line in lines if line.qid == hidden[0].example_id.removeprefix("egocot:"))
     assert (unread.predicted_answer, unread.reasoning) == ("", ""), "what cannot be read is sent empty"
 
@@ -43,15 +42,14 @@ def test_a_file_that_is_no_submission_of_this_benchmark_is_refused(hidden: list[
         submission_lines([answered(replace(hidden[0], benchmark="barista"))])
 
 
-def test_a_submission_has_every_question_once(hidden: list[Example]) -> None:
+def test_a_submission_answers_known_questions_once(hidden: list[Example]) -> None:
     lines = submission_lines([answered(example) for example in hidden])
     qids = [line.qid for line in lines]
-    with pytest.raises(DataError, match=f"1 of {len(qids)} questions are missing, first '{qids[0]}'"):
-        check_complete(lines[1:], qids)
+    check_questions(lines, qids)
     with pytest.raises(DataError, match="appears twice"):
-        check_complete([*lines, lines[0]], qids)
+        check_questions([*lines, lines[0]], qids)
     with pytest.raises(DataError, match="not a question of this split"):
-        check_complete(lines, qids[1:])
+        check_questions(lines, qids[1:])
 
 
 @pytest.mark.parametrize(

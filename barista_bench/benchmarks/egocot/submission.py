@@ -67,21 +67,6 @@ def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
     return [lines[qid] for qid in sorted(lines)]
 
 
-def check_complete(lines: Sequence[SubmissionLine], qids: Iterable[str]) -> None:
-    """Raise DataError unless a submission has every question of the benchmark exactly once and no other question.
-
-    The error names the first question that is missing, unknown or repeated.
-    """
-    expected = set(qids)
-    check_questions(lines, expected)
-    missing = sorted(expected - {line.qid for line in lines})
-    if missing:
-        raise DataError(
-            f"submission: {len(missing)} of {len(expected)} questions are missing, first {missing[0]!r}. "
-            "Fix: finish the run"
-        )
-
-
 def check_questions(lines: Sequence[SubmissionLine], qids: Container[str]) -> None:
     """Raise DataError unless a submission answers only known questions, each at most once.
 

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from barista_bench.benchmarks.graph_evidence import read_graph_evidence
 from barista_bench.benchmarks.release_records import (
@@ -43,18 +42,14 @@ from barista_bench.benchmarks.vista.release_files import (
     read_description,
     read_rows,
 )
-from barista_bench.errors import ConfigError, DataError, RecordError
+from barista_bench.errors import DataError, RecordError
 from barista_bench.files.paths import confine, name_problem
 from barista_bench.scene_graph import Problem, ProblemLog
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TASKS_FOLDER, TABLE, ENTRIES_END = "tasks", "metadata.csv", "_data.json"
 MULTILABEL = frozenset({"minecraft/foundation/multilabel"})
 """The sets whose videos may fit several descriptions. In other sets, a label with a comma is a mistake."""
 
-COUNTED_BY = ("environment", "level", "type", "release_level", "release_type")
 MAX_SETS = 100_000
 MAX_VIDEOS = 100_000
 """Maximum number of videos per set."""
@@ -285,34 +280,3 @@ def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterat
 def _fault(error: DataError, root: Path) -> str:
     """Return the fault without its remedy and without the root, because a problem states both itself."""
     return str(error).partition(". Fix:")[0].replace(f"{root}/", "")
-
-
-def count_content(release: VistaRelease, by: Sequence[str] = ("environment", "level", "type")) -> pd.DataFrame:
-    """Count the content of a release, with a sorted row for each group of problem sets.
-
-    The first columns are the names in `by` (any of `COUNTED_BY`; an empty `by` gives one row over all sets). The other
-    columns count the group's `problem_sets`, `rows` of metadata.csv, `entries` (videos within sets), different
-    `videos`, and `labels` (descriptions). Raises ConfigError if a name in `by` is not in `COUNTED_BY`.
-    """
-    import pandas as pd
-
-    for name in by:
-        if name not in COUNTED_BY:
-            raise ConfigError(f"problem sets have no {name!r}. Fix: count by {', '.join(COUNTED_BY)}")
-    table = pd.DataFrame(
-        {
-            **{name: getattr(problem_set, name) for name in by},
-            "problem_sets": 1,
-            "rows": len(release.rows.get(problem_set.set_id, ())),
-            "entries": len(problem_set.videos),
-            "videos": {video.video_id for video in problem_set.videos},
-            "labels": len(problem_set.descriptions),
-        }
-        for problem_set in release.sets.values()
-    )
-    aggregation = dict.fromkeys(("problem_sets", "rows", "entries", "labels"), "sum")
-    # Sets share videos, so their numbers of videos cannot be added.
-    grouped = table.groupby(list(by) or (lambda _: "all"), sort=True).agg(
-        {**aggregation, "videos": lambda videos: len(set().union(*videos))}
-    )
-    return grouped.reset_index(drop=not by)[[*by, "problem_sets", "rows", "entries", "videos", "labels"]]

@@ -47,29 +47,29 @@ class TaskAids:
     `own_facts` maps levels to the task's own rules. Other levels have the rules of `LEVELS`.
 
     Args:
-        given: the levels that a diagnosis gives by default.
-        asked: the levels about which the task asks. Empty if it asks for a conclusion.
-        also: further levels that the task admits, as other forms of the same facts.
+        default: the levels that a diagnosis gives by default.
+        asked_about: the levels about which the task asks. Empty if it asks for a conclusion.
+        optional: further levels that the task admits, as other forms of the same facts.
         views: the admitted views.
         suits: whether aids may be given to an example.
     """
 
     own_facts: ClassVar[FactRules] = {}
 
-    given: tuple[LevelName, ...]
-    asked: tuple[LevelName, ...] = ()
-    also: tuple[LevelName, ...] = ()
+    default: tuple[LevelName, ...]
+    asked_about: tuple[LevelName, ...] = ()
+    optional: tuple[LevelName, ...] = ()
     views: tuple[View, ...] = FRAME_VIEWS
     suits: Callable[[Example], bool] = lambda example: True
 
     @property
     def admitted(self) -> tuple[LevelName, ...]:
         """Return all admitted levels, in the order of a prompt."""
-        return tuple(level for level in LEVELS if level in (*self.given, *self.also))
+        return tuple(level for level in LEVELS if level in (*self.default, *self.optional))
 
     def asks(self, level: LevelName) -> bool:
         """Return whether the facts of a level are what the task asks."""
-        return (LEVELS[level].shows or level) in self.asked
+        return (LEVELS[level].shows or level) in self.asked_about
 
     def needed_levels(self, example: Example) -> tuple[LevelName, ...]:
         """Return the admitted levels on which this question depends. Aids of other levels add no text."""

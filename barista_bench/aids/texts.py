@@ -70,7 +70,7 @@ class AidBook:
         return tuple(
             level
             for level in self._aids.needed_levels(example)
-            if (level in wanted if wanted else level in self._aids.given)
+            if (level in wanted if wanted else level in self._aids.default)
             and self.needed(example, level)
             and self.inert(example, level)
         )

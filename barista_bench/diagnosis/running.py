@@ -145,7 +145,7 @@ def plan_tasks(config: DiagnoseConfig) -> list[DiagnosisTask]:
 
 def usual_levels(task: Task, examples: ExampleSet, data: str) -> list[LevelName]:
     """Return the levels that a diagnosis gives by default. Pictures are given only if the video can be read."""
-    levels = list(aids_of(task).given)
+    levels = list(aids_of(task).default)
     if examples.is_linked:
         return levels
     if pictures := [level for level in levels if level in PICTURES]:
@@ -292,7 +292,7 @@ def diagnose_task(config: DiagnoseConfig, planned: DiagnosisTask) -> Diagnosis:
         ),
         by_words=isinstance(task, TextTask),
         design=design,
-        asked=list(aids_of(task).asked),
+        asked=list(aids_of(task).asked_about),
         repetitions=config.repetitions,
         examples=len(complete),
         videos=len(set(units)),

@@ -16,7 +16,7 @@ from barista_bench.files.text_out import markdown
 from barista_bench.judging.chosen import ranked_by_judge
 from barista_bench.judging.scoring import read_judges
 from barista_bench.plots import write_figure
-from barista_bench.reporting.aided import Diagnosed, find_diagnoses
+from barista_bench.reporting.aided import DiagnosisFolders, find_diagnoses
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.figures import report_figures
 from barista_bench.reporting.html import render_html
@@ -130,7 +130,7 @@ def table_caption(heading: str, table: Table) -> str:
     return f"{title}. {table.note}".strip()
 
 
-def _fitting_details(report: Report, max_samples: int, max_bytes: int, diagnosed: Diagnosed) -> Details:
+def _fitting_details(report: Report, max_samples: int, max_bytes: int, diagnosed: DiagnosisFolders) -> Details:
     """Choose the number of samples and the length of answers so that half of the page is left for pictures and
     tables.
     """

@@ -18,9 +18,9 @@ from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import words
 
 MAX_AIDS_LINE = 2**22
-Beside = Mapping[tuple[str, int], tuple[tuple[str, str], ...]]
+AidedAnswers = Mapping[tuple[str, int], tuple[tuple[str, str], ...]]
 """Maps (example id, repetition) to titles and texts."""
-Diagnosed = Mapping[Path, Sequence[Path]]
+DiagnosisFolders = Mapping[Path, Sequence[Path]]
 """Maps run folders to the folders of their diagnoses."""
 
 
@@ -37,7 +37,7 @@ def _diagnosis_folder(run: ScoredRun) -> Path | None:
     return folder if run.folder.parent.name == PLAIN and (folder / DIAGNOSIS_FILE).is_file() else None
 
 
-def find_diagnoses(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], Diagnosed]:
+def find_diagnoses(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], DiagnosisFolders]:
     """Return the runs to show, and the folders of the diagnoses that belong to each of them.
 
     The plain run of a diagnosis is left out if another run of the model has its examples. The diagnosis then belongs to
@@ -63,7 +63,7 @@ def _has_examples(other: ScoredRun, run: ScoredRun) -> bool:
     return keys[0] == keys[1] and asked[0] >= asked[1]
 
 
-def labelled_diagnoses(run: ScoredRun, label: str, diagnosed: Diagnosed) -> list[Diagnosis]:
+def labelled_diagnoses(run: ScoredRun, label: str, diagnosed: DiagnosisFolders) -> list[Diagnosis]:
     """Return the diagnoses that belong to a run, with the run's label as the name of the model."""
     return [
         diagnosis.model_copy(update={"model": label})
@@ -82,7 +82,7 @@ def causes_of(task: str, folders: Sequence[Path]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def aided_answers(run: ScoredRun, folders: Sequence[Path], max_text: int) -> Beside:
+def aided_answers(run: ScoredRun, folders: Sequence[Path], max_text: int) -> AidedAnswers:
     """Return the aids and answers in each condition of the run's diagnoses.
 
     Texts are cut at `max_text` characters. The answer without aids is included unless it is the answer of `run`.

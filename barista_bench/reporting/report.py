@@ -10,7 +10,7 @@ from itertools import chain, count
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
 from barista_bench.reporting import all_tasks, diagnosis, judges, paper, tables
-from barista_bench.reporting.aided import Diagnosed
+from barista_bench.reporting.aided import DiagnosisFolders
 from barista_bench.reporting.analyses import Analyses, best_first
 from barista_bench.reporting.breakdowns import breakdown_table, key_groups
 from barista_bench.reporting.facts import difficulty_tables, fact_tables
@@ -183,7 +183,7 @@ def build_report(
     )
 
 
-def report_samples(report: Report, max_samples: int, max_text: int, diagnosed: Diagnosed) -> tuple[Sample, ...]:
+def report_samples(report: Report, max_samples: int, max_text: int, diagnosed: DiagnosisFolders) -> tuple[Sample, ...]:
     """Return evenly spread examples, at most `max_samples` per section. Answers are cut at `max_text` characters.
 
     Raises:

@@ -16,7 +16,7 @@ from barista_bench.core.example import Example, Fields, FrameRef, Json, Predicti
 from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.task import Task
-from barista_bench.reporting.aided import Beside, Diagnosed, aided_answers, causes_of
+from barista_bench.reporting.aided import AidedAnswers, DiagnosisFolders, aided_answers, causes_of
 from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
@@ -139,7 +139,7 @@ def section_samples(
     max_samples: int,
     max_text: int,
     verdicts: Sequence[SampleVerdicts],
-    diagnosed: Diagnosed,
+    diagnosed: DiagnosisFolders,
 ) -> tuple[Sample, ...]:
     """Return evenly spread examples with the answers of all models. Answers are cut at `max_text` characters.
 
@@ -256,7 +256,7 @@ def _model_answers(
     names: Sequence[str],
     max_text: int,
     verdicts: SampleVerdicts,
-    aided: Beside,
+    aided: AidedAnswers,
 ) -> ModelAnswers:
     answers = tuple(
         replace(

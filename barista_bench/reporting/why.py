@@ -11,7 +11,7 @@ from barista_bench.core.model_names import GUESSES
 from barista_bench.diagnosis.estimates import format_short
 from barista_bench.diagnosis.records import Diagnosis, adjusted_p_values
 from barista_bench.diagnosis.sentences import Guess, finding_sentences, headline_sentence
-from barista_bench.reporting.aided import Diagnosed, labelled_diagnoses
+from barista_bench.reporting.aided import DiagnosisFolders, labelled_diagnoses
 from barista_bench.reporting.report import Section
 from barista_bench.tables import Column, Table, words
 
@@ -57,7 +57,7 @@ class PlacedDiagnosis(NamedTuple):
     section: Section
 
 
-def placed_diagnoses(sections: Sequence[Section], diagnosed: Diagnosed) -> list[PlacedDiagnosis]:
+def placed_diagnoses(sections: Sequence[Section], diagnosed: DiagnosisFolders) -> list[PlacedDiagnosis]:
     """Read the diagnoses that belong to the runs of the sections."""
     return [
         PlacedDiagnosis(diagnosis, section)

@@ -78,7 +78,7 @@ def test_a_task_admits_no_aid_of_the_level_that_it_asks() -> None:
 def test_a_task_of_another_package_only_declares_its_aids(aids_of: Aids, kitchen_data: Path) -> None:
     class Own(TemporalVQA):
         benchmark = "mine"
-        aids = TaskAids(given=tuple(LEVELS))
+        aids = TaskAids(default=tuple(LEVELS))
 
     _, examples, _ = aids_of("temporal_vqa")
     book = AidBook.open(Own(), examples, str(kitchen_data))
@@ -96,7 +96,7 @@ def test_a_level_for_which_a_task_has_no_rule_gives_the_facts_of_that_level(
     name: str, aids_of: Aids, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task, examples, _ = aids_of(name)
-    monkeypatch.setattr(task, "aids", replace(task.aids, also=("activities",)))
+    monkeypatch.setattr(task, "aids", replace(task.aids, optional=("activities",)))
     book = AidBook.open(task, examples, str(kitchen_data))
     graph = read_graph_rows(kitchen_data, {example.video_id for example in examples})
     told = 0

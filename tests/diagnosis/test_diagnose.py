@@ -28,7 +28,7 @@ from barista_bench.hub.checks import check_model
 from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.plots import draw
 from barista_bench.reporting import write_report
-from barista_bench.reporting.aided import Diagnosed, aided_answers, find_diagnoses
+from barista_bench.reporting.aided import DiagnosisFolders, aided_answers, find_diagnoses
 from barista_bench.runs.ask import runner
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.tables import Table, number_columns, text_columns
@@ -226,7 +226,7 @@ def test_a_report_says_why_a_model_fails_and_ranks_no_aided_run(
 def test_a_diagnosis_belongs_to_the_run_that_has_its_examples(
     config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def found(limit: int) -> tuple[list[ScoredRun], Diagnosed]:
+    def found(limit: int) -> tuple[list[ScoredRun], DiagnosisFolders]:
         runner.run(kitchen_data, tmp_path / str(limit), task="relations", model="reader", repetitions=1, limit=limit)
         return find_diagnoses(load_results([config.out, tmp_path / str(limit)]).runs)
 

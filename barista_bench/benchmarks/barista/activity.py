@@ -101,7 +101,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     metadata_type = ActivityMetadata
     evidence_type = ActivityEvidence
     layers = ("activities",)
-    aids = ActivityAids(given=("zoom", "objects"), also=("marks",), views=VIEWS)
+    aids = ActivityAids(default=("zoom", "objects"), optional=("marks",), views=VIEWS)
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: ActivitySampling) -> tuple[int, int]:
         segment = named_activities(video)[candidate.item]

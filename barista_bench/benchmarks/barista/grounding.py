@@ -146,7 +146,7 @@ class Grounding(ObjectBoxTask, GraphTask[GroundingSampling]):
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
     options = packaged_protocol(PROMPT_PACKAGE, name)
     layers = ("attributes", "relations")
-    aids = GroundingAids(asked=("objects",), given=("states", "relations"))
+    aids = GroundingAids(asked_about=("objects",), default=("states", "relations"))
 
     inputs_type = GroundingInputs
     target_type = GroundingTarget

@@ -146,7 +146,7 @@ class HandObject(GraphTask[HandObjectSampling]):
     target_type = InteractionTarget
     metadata_type = HandObjectMetadata
     layers = ("relations",)
-    aids = HandObjectAids(asked=("relations",), given=("marks",))
+    aids = HandObjectAids(asked_about=("relations",), default=("marks",))
     evidence_type = HandObjectEvidence
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: HandObjectSampling) -> tuple[int, int]:

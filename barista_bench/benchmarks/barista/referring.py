@@ -160,7 +160,7 @@ class Referring(TextTask[ReferringSampling]):
     target_type = ReferringTarget
     metadata_type = ReferringMetadata
     layers = ("attributes", "relations")
-    aids = ReferringAids(asked=("objects", "states"), given=("zoom", "relations"))
+    aids = ReferringAids(asked_about=("objects", "states"), default=("zoom", "relations"))
     evidence_type = ReferringEvidence
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: ReferringSampling) -> tuple[int, int]:

@@ -114,7 +114,7 @@ class Relations(GraphTask[RelationsSampling]):
     target_type = RelationSet
     metadata_type = FrameMetadata
     layers = ("relations",)
-    aids = RelationsAids(asked=("relations",), given=("objects",))
+    aids = RelationsAids(asked_about=("relations",), default=("objects",))
     evidence_type = RelationEvidence
 
     def vocabulary(self, video: VideoGraph, sampling: RelationsSampling) -> Vocabulary:

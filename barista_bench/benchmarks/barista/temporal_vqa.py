@@ -145,7 +145,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
     target_type = TemporalTarget
     metadata_type = TemporalMetadata
     aids = TemporalAids(
-        given=("moment", "zoom", "objects", "states", "relations", "activities"), also=("marks",), views=VIEWS
+        default=("moment", "zoom", "objects", "states", "relations", "activities"), optional=("marks",), views=VIEWS
     )
     evidence_type = TemporalEvidence
     layers = ("attributes", "relations", "activities")

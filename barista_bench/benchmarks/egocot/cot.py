@@ -111,7 +111,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     metadata_type = CotMetadata
     evidence_type = ItemEvidence
     # not for state retrospection, since visible coffee tells whether a cup was full
-    aids = TaskAids(given=("objects",), views=(), suits=lambda example: example.metadata.get("subtask") != "SR")
+    aids = TaskAids(default=("objects",), views=(), suits=lambda example: example.metadata.get("subtask") != "SR")
 
     def examples(self, release: Release, sampling: CotSampling) -> Iterator[Example | SkippedExample]:
         """Yield examples by video, then by qid. Raises DataError if the release is not EgoCoT-Bench's."""

@@ -114,7 +114,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return write_letters(labels, options_of(example))
 
 
-_OBJECTS_IN_VIEW = TaskAids(given=("objects",), views=())
+_OBJECTS_IN_VIEW = TaskAids(default=("objects",), views=())
 """The aids of generated questions. Other tasks of this benchmark ask about objects, places and times."""
 
 

@@ -76,7 +76,7 @@ _KINDS: dict[str, FailureKind] = {
 
 
 # videos of the release's other levels are joined from clips, so their times are not those of the graph
-_AIDS = TaskAids(given=("objects",), views=(), suits=lambda example: example.metadata.get("level") == 1)
+_AIDS = TaskAids(default=("objects",), views=(), suits=lambda example: example.metadata.get("level") == 1)
 
 
 class Matching(ReleaseTask[EvenSampling]):

@@ -163,7 +163,7 @@ def names_filter(value: object, depth: int = 8) -> bool:
     return depth > 0 and any(names_filter(each, depth - 1) for each in inner)
 
 
-class _SaidError(NamedTuple):
+class _ErrorBody(NamedTuple):
     """Facts about an error from the body of a reply.
 
     They are lower-case codes, the message (the full text if the message is missing), and evidence that a filter stopped
@@ -176,7 +176,7 @@ class _SaidError(NamedTuple):
     is_moderated: bool = False
 
 
-def _is_refusal(status: int, said: _SaidError) -> bool:
+def _is_refusal(status: int, said: _ErrorBody) -> bool:
     """Return True if a content policy is the cause, and not the key or the form of the request."""
     if said.is_filtered or said.codes & _POLICY_CODES or "filtered" in map(meaning_of, said.codes):
         return True
@@ -208,7 +208,7 @@ def _fatal_error(
     return None
 
 
-def _read_error(body: bytes) -> _SaidError:
+def _read_error(body: bytes) -> _ErrorBody:
     """Read an error from a reply's body; a body of unknown form is itself the message.
 
     A moderator's statement about the request is in the message, or in `error.metadata` with its reasons (OpenRouter).
@@ -219,14 +219,14 @@ def _read_error(body: bytes) -> _SaidError:
     if isinstance(data, list) and data:  # Gemini's endpoint wraps errors in a list
         data = data[0]
     if not isinstance(data, dict):
-        return _SaidError(frozenset(), text)
+        return _ErrorBody(frozenset(), text)
     error = data.get("error")
     fields = error if isinstance(error, dict) else {}
     metadata = fields.get("metadata")
     has_reasons = isinstance(metadata, dict) and any(metadata.get(key) for key in ("reasons", "flagged_input"))
     words = _message(data)[:_MAX_SEARCHED].lower()
     is_ours = _ACCOUNT_FLAGGED.search(words) is not None
-    return _SaidError(
+    return _ErrorBody(
         codes=_error_codes(data),
         message=_message(data) or text,
         is_filtered=names_filter(fields.get("innererror")) or (_FILTER_WORDS.search(words) is not None and not is_ours),

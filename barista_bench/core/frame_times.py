@@ -13,7 +13,7 @@ The times of frames reach a model in four steps:
    own or those of the setting `video_fps`. Without times, the sample fails.
 4. The engine sends `FrameTimes.metadata` with the clip, and asks that no frame is left out:
    - transformers (`models/local/inputs.py`, `_apply`): as `video_metadata` of the processor. If the processor tells its
-     model one rate per video, this is the mean rate of the frames.
+     model one rate per video, this is the mean rate of the frames (`_shared_rate`, from `FrameTimes.rate`).
    - vLLM (`models/vllm/model.py`, `_call`): beside the frames of each video; `worker.py` passes both on.
    - a server (`models/served/requests.py`, `request_body`): in the field `media_io_kwargs.video`, which holds the times
      of one video. The frames are a data URL of JPEG files.

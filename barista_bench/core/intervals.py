@@ -14,6 +14,7 @@ The same rules apply to every score of every command, except the scores of runs 
   give [0.735, 1].
 - A score without bounds gets Student's interval.
 - Fewer than two units give no interval.
+- The level is `CONFIDENCE`. Tables and pages write "95%".
 
 Only units with the score count: a score for hands depends only on the videos that show hands.
 

@@ -75,12 +75,12 @@ def _hardness(value: float, easy: float, hard: float) -> float:
 def count_steps(candidate: QuestionCandidate) -> int:
     """Return the number of things that must be seen and combined.
 
-    These are the claims of the right answers, or the moments if there are more of them, and the touches that the
-    question names: "which color is the object that the left hand is touching?".
+    These are the claims of the right answers and the touches that the question names ("which color is the object that
+    the left hand is touching?"), or the moments if there are more of them.
     """
     claims = sum(steps_of(choice.statement) for choice in candidate.right)
     named_touches = sum(isinstance(statement, Touches) for statement in candidate.given)
-    return max(claims, len(candidate.frames)) + named_touches
+    return max(claims + named_touches, len(candidate.frames))
 
 
 def steps_of(statement: Statement) -> int:

@@ -9,9 +9,10 @@ A button runs a command in four steps:
 3. `Jobs.start` (`jobs.py`) starts `python -m barista_bench.cli` with these arguments as a child process.
 4. `static/job_table.js` reads `/api/jobs` while a command runs: its state, and the end of its output.
 
-The list of commands is fixed. A value becomes one argument in a list of arguments. It is never part of a shell's
-command line. It is never an option either, because it may not begin with a dash. Paths must be in the studio's folder.
-The only exception is `videos` of a new project: it may be any folder of this machine, since it is read but not written.
+A new button is one `CommandStep` in `STEPS`. The list of commands is fixed. A value becomes one argument in a list of
+arguments. It is never part of a shell's command line. It is never an option either, because it may not begin with a
+dash. Paths must be in the studio's folder. The only exception is `videos` of a new project: it may be any folder of
+this machine, since it is read but not written.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ A click on "accept", "revise" or "reject" becomes a stored verdict in these file
 1. `static/questions.js`: `itemParts` of `Review` makes the buttons, and `decide` sends the verdict to
    `/api/review/verdict`. (`server.py` calls the function that `QuestionRoutes.writes` names for the path.)
 2. `QuestionRoutes._decide`, here, checks the verdict, and replaces the review file.
-3. `generate/review.py` defines the file and the verdicts (`Verdict`, `KEPT`), and says what a verdict lacks
-   (`verdict_problem`).
+3. `generate/review.py` defines the file and the verdicts (`Verdict`, `KEPT`), says what a verdict lacks
+   (`verdict_problem`), and counts the verdicts (`Retention`).
 
 `static/shapes.d.ts` declares the verdicts and the fields of an item for the page.
 """

@@ -46,11 +46,12 @@ def test_smaller_and_shorter_visible_things_and_more_steps_are_harder(tmp_path: 
     assert long_way.steps == 3
 
 
-def test_the_steps_are_claims_or_moments_and_the_touches_that_the_question_names() -> None:
+def test_the_steps_are_claims_with_named_touches_or_moments() -> None:
     question = touched("cup")
     assert count_steps(question) == 1
     assert count_steps(msgspec.structs.replace(question, frames=(20, 30, 40))) == 3
-    assert count_steps(msgspec.structs.replace(question, given=(Touches("right", "pot", 20),))) == 2
+    by_touch = msgspec.structs.replace(question, given=(Touches("right", "pot", 20),))
+    assert count_steps(by_touch) == count_steps(msgspec.structs.replace(by_touch, frames=(20, 30))) == 2
     renamed = [msgspec.structs.replace(question, wording=wording) for wording in ("egocot/AOG", "egocot/AOG as a key")]
     assert {count_steps(candidate) for candidate in renamed} == {1}
 

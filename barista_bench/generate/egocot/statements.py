@@ -84,6 +84,8 @@ class LiesTowards(Statement, frozen=True):
     False: it clearly lies in another direction of the same row of `DIRECTIONS`.
     """
 
+    steps: ClassVar[int] = 2  # two places are compared
+
     object: str
     frame: int
     direction: Direction
